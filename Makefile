@@ -1,0 +1,41 @@
+# Everything here works on a machine that has Python 3.11 or newer, make and a package index.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed  ## install into .venv and run the demonstration
+	$(BIN)/metricfit demo
+
+test: $(VENV)/.installed-dev  ## run all tests and doctests
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.installed-dev  ## check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-dev  ## compare the kernels with plain NumPy
+	$(BIN)/python benchmarks/kernels/oracle.py
+
+clean:  ## remove the environment, builds and caches
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# Stamps, so that an install happens once, and again when pyproject.toml changes.
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+# What the tests need contains what the demonstration needs, so both stamps are set.
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $(VENV)/.installed $@

@@ -1,0 +1,45 @@
+"""Fit the metric you are judged by, under the constraints you must keep."""
+
+from metricfit.confusion import Confusion
+from metricfit.metrics import (
+    Constraint,
+    Metric,
+    accuracy,
+    balanced_accuracy,
+    churn,
+    cohen_kappa,
+    cost,
+    coverage,
+    coverage_deviation,
+    custom,
+    demographic_parity,
+    disparity,
+    equal_opportunity,
+    equalized_odds,
+    f_beta,
+    false_positive_rate,
+    g_mean,
+    h_mean,
+    jaccard,
+    macro_f1,
+    maximum,
+    mcc,
+    micro_f1,
+    min_recall,
+    minimum,
+    ordinal_error,
+    parse,
+    precision,
+    predictive_parity,
+    q_mean,
+    quantification_kld,
+    recall,
+    specificity,
+    worst,
+)
+from metricfit.policy import Policy
+from metricfit.problem import InfeasibleError
+from metricfit.result import Result
+from metricfit.solve import optimize
+
+__version__ = "0.1.0"

@@ -1,0 +1,36 @@
+"""Data whose answers are known: generators, example distributions, and loaders of the paper's data sets.
+
+=========================  =====================================================================
+`make_fraud_triage`        a generated triage problem with four imbalanced classes
+`make_gaussians`           rows of the paper's 3-class Gaussian problem (section 8.3)
+`example`                  the paper's example distributions, with exact confusion matrices
+`load`, `names`            the paper's data sets, from a folder or from OpenML
+=========================  =====================================================================
+
+Nothing here is needed to use the rest of the package.
+"""
+
+from __future__ import annotations
+
+from metricfit.datasets.distributions import Distribution
+from metricfit.datasets.examples import EXAMPLES, Sample, example, make_gaussians
+from metricfit.datasets.files import Dataset, DatasetError, load, names
+from metricfit.datasets.fraud import FraudTriage, make_fraud_triage
+from metricfit.datasets.gaussians import Gaussians
+from metricfit.datasets.uniforms import Uniforms
+
+__all__ = [
+    "EXAMPLES",
+    "Dataset",
+    "DatasetError",
+    "Distribution",
+    "FraudTriage",
+    "Gaussians",
+    "Sample",
+    "Uniforms",
+    "example",
+    "load",
+    "make_fraud_triage",
+    "make_gaussians",
+    "names",
+]

@@ -1,0 +1,54 @@
+"""Methods: how to walk the set of achievable confusion tensors."""
+
+from __future__ import annotations
+
+import difflib
+
+from metricfit.methods.base import FEASIBLE, Iterate, Method, Outcome, Record, Status, Walk, run
+from metricfit.methods.bisection import Bisection
+from metricfit.methods.column_generation import ColumnGeneration
+from metricfit.methods.frank_wolfe import FrankWolfe
+from metricfit.problem import Program
+
+METHODS: dict[str, type[Method]] = {
+    method.name: method for method in (ColumnGeneration, FrankWolfe, Bisection)
+}
+
+
+def choose(method: str | Method, program: Program) -> Method:
+    """Return the method for a problem: the named one, or for "auto" the first that takes it; raise naming those that do."""
+    if isinstance(method, Method):
+        wanted = method
+    elif method == "auto":
+        for kind in METHODS.values():
+            if kind().refusal(program) is None:
+                return kind()
+        raise ValueError(f"no method takes this problem: {ColumnGeneration().refusal(program)}")
+    elif method in METHODS:
+        wanted = METHODS[method]()
+    else:
+        near = difflib.get_close_matches(str(method), METHODS, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: 'auto', {', '.join(map(repr, METHODS))}"
+        raise ValueError(f"unknown method {method!r}; {hint}")
+    refusal = wanted.refusal(program)
+    if refusal is not None:
+        able = [repr(kind.name) for kind in METHODS.values() if kind().refusal(program) is None]
+        raise ValueError(f"{refusal}. Try method={' or '.join(able) if able else repr('auto')}")
+    return wanted
+
+
+__all__ = [
+    "FEASIBLE",
+    "METHODS",
+    "Bisection",
+    "ColumnGeneration",
+    "FrankWolfe",
+    "Iterate",
+    "Method",
+    "Outcome",
+    "Record",
+    "Status",
+    "Walk",
+    "choose",
+    "run",
+]

@@ -1,0 +1,269 @@
+"""The one loop: stopping, timing, counting, history and progress live here, so every method obeys them alike.
+
+A method is a generator over a `Walk`. It asks the walk for vertices and yields what it has reached; it never looks at a clock.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from metricfit.metrics.curvature import Curvature
+from metricfit.oracles.base import Oracle, Vertex
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+Status = Literal["optimal", "stalled", "max_calls", "max_seconds", "stopped"]
+
+# A constraint function up to here counts as kept: the accuracy to which sums of a million weights are known.
+FEASIBLE = 1e-9
+
+
+@dataclass(frozen=True)
+class Record:
+    """One iteration, in the natural sign of the objective.
+
+    ``violation`` is the largest of the constraints' (minus infinity without any), ``bound`` the best one so far.
+    """
+
+    calls: int
+    seconds: float
+    value: float
+    bound: float
+    violation: float
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """What a method has reached: a mixture of the walk's vertices.
+
+    Parameters
+    ----------
+    weights : array of shape (vertices,) or (cells, vertices)
+        How much of each rule, for all cells alike or cell by cell. May be shorter than the walk; the rest is zero.
+    u : array
+        The generalised confusion vector of the mixture.
+    bound : float
+        A lower bound of the (minimised) objective found in this iteration.
+    multipliers : tuple of arrays
+        For each constraint, the multipliers of its functions, in units of the objective.
+    """
+
+    weights: FloatArray
+    u: FloatArray
+    bound: float = -np.inf
+    multipliers: tuple[FloatArray, ...] | None = None
+
+
+class Method:
+    """How to walk the set of achievable confusion tensors.
+
+    ``accepts`` lists the curvatures of a minimised objective, ``needs_smooth`` whether it must have a gradient, ``constrained`` whether convex
+    constraints are taken, ``nonconvex`` whether any others are. "auto", the docs and the error text read these.
+    """
+
+    name: ClassVar[str]
+    reference: ClassVar[str]
+    accepts: ClassVar[frozenset[Curvature]]
+    needs_smooth: ClassVar[bool] = False
+    constrained: ClassVar[bool] = False
+    nonconvex: ClassVar[bool] = False
+    default_calls: ClassVar[int] = 1000
+
+    def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Yield one iterate after the other."""
+        raise NotImplementedError
+
+    def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
+        """Return a simpler mixture that is at most ``slack`` worse; the same by default."""
+        return best
+
+    def refusal(self, program: Program) -> str | None:
+        """Say why the method cannot take a problem, or return None when it can."""
+        objective = program.problem.objective
+        kind = program.curvature
+        if kind is Curvature.UNKNOWN and program.quasiconvex:
+            kind = Curvature.RATIO
+        if kind not in self.accepts:
+            wanted = " or ".join(sorted(c.value for c in self.accepts))
+            return f"{objective} is {objective.curvature.value}; {self.name} minimises {wanted} functions"
+        if self.needs_smooth and not objective.smooth:
+            return f"{objective} is not smooth; {self.name} needs a gradient"
+        if program.limits and not self.constrained:
+            return f"there are constraints; {self.name} takes none"
+        if not self.nonconvex:
+            for limit in program.limits:
+                if limit.node is None:
+                    return f"'{limit.constraint}' does not keep a convex set; {self.name} needs convex constraints"
+        return None
+
+
+class _Exhausted(Exception):
+    """The budget of calls or seconds is used up."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+
+
+@dataclass
+class Walk:
+    """The oracle as methods see it: prices in, vertices out, every call counted against the budget."""
+
+    program: Program
+    oracle: Oracle
+    tol: float = 1e-4
+    max_calls: int = sys.maxsize
+    max_seconds: float = np.inf
+    seed: int | None = None
+    vertices: list[Vertex] = field(default_factory=list)
+    vectors: list[FloatArray] = field(default_factory=list)
+    calls: int = 0
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start."""
+        return time.perf_counter() - self.started
+
+    def call(self, price: FloatArray) -> int:
+        """Ask for the best rule for ``price @ u`` and return its place in `vertices`."""
+        return self.ask(self.program.loss(price))
+
+    def ask(self, loss: FloatArray) -> int:
+        """Ask for the best rule for a loss and return its place in `vertices`."""
+        if self.calls >= self.max_calls:
+            raise _Exhausted("max_calls")
+        if self.seconds >= self.max_seconds and self.vertices:
+            raise _Exhausted("max_seconds")
+        # The rule does not depend on the size of the loss, but float32 scores do.
+        size = np.abs(loss).max()
+        vertex = self.oracle(loss / size if size > 0 else loss, self.program.layout)
+        self.calls += 1
+        return self.add(vertex)
+
+    def add(self, vertex: Vertex) -> int:
+        """Keep a vertex that came from elsewhere (a warm start)."""
+        self.vertices.append(vertex)
+        self.vectors.append(self.program.vector(vertex.statistic))
+        return len(self.vertices) - 1
+
+    def mix(self, weights: FloatArray) -> FloatArray:
+        """Return u of a mixture of whole vertices."""
+        return np.einsum("t,tm->m", weights, np.stack(self.vectors[: weights.size]))
+
+    def lower_bound(self, u: FloatArray) -> tuple[float, int]:
+        """Price the tangent plane of the objective at u; return the bound that the answer proves, and its place."""
+        slope, level = self.program.tangent(u)
+        place = self.call(slope)
+        return level + self.least(slope, place) - float(slope @ u), place
+
+    def least(self, slope: FloatArray, place: int) -> float:
+        """Return the smallest ``slope @ u`` known after the oracle's answer.
+
+        An exact oracle's answer is the minimum. Counted labels can make an older vertex cheaper than the plug-in rule's answer, so that all
+        have to be compared.
+        """
+        if self.oracle.exact:
+            return float(slope @ self.vectors[place])
+        return float(min(slope @ vector for vector in self.vectors))
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What the loop ends with, in minimisation."""
+
+    best: Iterate
+    value: float
+    bound: float
+    status: Status
+    history: tuple[Record, ...]
+
+
+def run(
+    method: Method,
+    program: Program,
+    walk: Walk,
+    callback: Callable[[Record], object] | None = None,
+    verbose: int = 0,
+) -> Outcome:
+    """Follow a method until it has converged, its budget is used up, or somebody stops it; keep the best so far."""
+    best: Iterate | None = None
+    bound, status, records = -np.inf, "stalled", []
+    steps = method.steps(program, walk)
+    interrupted = False
+    try:
+        for iterate in steps:
+            best = better(program, best, iterate)
+            bound = max(bound, iterate.bound)
+            record = _record(program, walk, best, bound)
+            records.append(record)
+            _report(record, verbose)
+            if program.excess(best.u) <= FEASIBLE and program.value(best.u) - bound <= walk.tol:
+                status = "optimal"
+                break
+            if callback is not None and callback(record) is True:
+                status = "stopped"
+                break
+    except _Exhausted as end:
+        status = end.status
+    except KeyboardInterrupt:
+        status, interrupted = "stopped", True
+    finally:
+        steps.close()  # type: ignore[attr-defined]
+    if best is None:
+        best = _first(program, walk, interrupted)
+    value = program.value(best.u)
+    if program.excess(best.u) <= FEASIBLE:
+        best = method.polish(program, walk, best, max(walk.tol - max(value - bound, 0.0), 0.0))
+        value = program.value(best.u)
+    bound = min(bound, value) if program.excess(best.u) <= FEASIBLE else bound
+    records.append(_record(program, walk, best, bound))
+    return Outcome(best, value, bound, status, tuple(records))  # type: ignore[arg-type]
+
+
+def better(program: Program, old: Iterate | None, new: Iterate) -> Iterate:
+    """Return the better of two iterates: constraints first, then the objective."""
+    if old is None:
+        return new
+    ranks = []
+    for it in (old, new):
+        excess = program.excess(it.u)
+        ranks.append((max(excess, FEASIBLE), program.value(it.u)))
+    return new if ranks[1] <= ranks[0] else old
+
+
+def _first(program: Program, walk: Walk, interrupted: bool) -> Iterate:
+    if not walk.vertices:
+        if interrupted:
+            raise KeyboardInterrupt
+        raise ValueError("the budget ended before the first oracle call; raise max_calls or max_seconds")
+    single = [Iterate(np.eye(t + 1)[t], u) for t, u in enumerate(walk.vectors)]
+    best = single[0]
+    for iterate in single[1:]:
+        best = better(program, best, iterate)
+    return best
+
+
+def _record(program: Program, walk: Walk, best: Iterate, bound: float) -> Record:
+    sign = program.sign
+    return Record(
+        walk.calls,
+        walk.seconds,
+        sign * program.value(best.u),
+        sign * min(bound, program.value(best.u)) if program.excess(best.u) <= FEASIBLE else sign * bound,
+        program.violation(best.u),
+    )
+
+
+def _report(record: Record, verbose: int) -> None:
+    if verbose:
+        print(
+            f"calls {record.calls:5d}  {record.seconds:8.2f} s  value {record.value:.6f}  bound {record.bound:.6f}"
+            + (f"  violation {record.violation:+.2e}" if np.isfinite(record.violation) else ""),
+            file=sys.stderr,
+        )

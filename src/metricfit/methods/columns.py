@@ -1,0 +1,76 @@
+"""The columns of the master problem: what each rule found so far adds to ``u``, cell by cell.
+
+The achievable set is a product over cells, since every cell chooses its rules alone. The master therefore mixes per cell, with one convexity row
+for each, as in the decomposition of Dantzig and Wolfe.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metricfit.oracles.base import Vertex
+from metricfit.problem import Program
+from metricfit.types import BoolArray, FloatArray, IntArray
+
+
+class Columns:
+    """Distinct (vertex, cell) pairs with their share of u.
+
+    ``vertex`` and ``cell`` say where a column comes from; ``matrix`` (entries of u, columns) what it adds.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.vertex: IntArray = np.zeros(0, np.int64)
+        self.cell: IntArray = np.zeros(0, np.int64)
+        self.matrix: Any = sp.csc_array((program.constant.size, 0))
+        self._keys: list[tuple[int, bytes]] = []
+
+    def __len__(self) -> int:
+        return self.vertex.size
+
+    def add(self, place: int, vertex: Vertex) -> int:
+        """Add the cells of a vertex that are new; return how many were."""
+        seen = set(self._keys)
+        keys = [(a, part.tobytes()) for a, part in enumerate(vertex.statistic)]
+        new = [a for a, key in enumerate(keys) if key not in seen]
+        self._keys.extend(keys[a] for a in new)
+        if new:
+            self.matrix = sp.hstack(
+                [self.matrix, self.program.shares(vertex.statistic)[:, new]], format="csc"
+            )
+            self.vertex = np.append(self.vertex, np.full(len(new), place))
+            self.cell = np.append(self.cell, new)
+        return len(new)
+
+    def keep(self, used: BoolArray) -> None:
+        """Forget all columns but the marked ones; they may come back later."""
+        self.matrix = sp.csc_array(self.matrix[:, np.flatnonzero(used)])
+        self._keys = [key for key, kept in zip(self._keys, used, strict=True) if kept]
+        self.vertex, self.cell = self.vertex[used], self.cell[used]
+
+    def least(self, slope: FloatArray) -> float:
+        """Return the smallest ``slope @ u`` over all mixtures of the columns."""
+        costs = slope @ self.matrix
+        least = np.full(len(self.program.axes.cells), np.inf)
+        np.minimum.at(least, self.cell, costs)
+        return float(least.sum() + slope @ self.program.constant)
+
+    def normalised(self, alpha: FloatArray) -> FloatArray:
+        """Return weights that are >= 0 and sum to 1 in every cell."""
+        alpha = np.maximum(alpha, 0.0)
+        total = np.bincount(self.cell, alpha, minlength=len(self.program.axes.cells))
+        return alpha / total[self.cell]
+
+    def u(self, alpha: FloatArray) -> FloatArray:
+        """Return u of a mixture."""
+        return np.asarray(self.matrix @ alpha + self.program.constant)
+
+    def weights(self, alpha: FloatArray, vertices: int) -> FloatArray:
+        """Return the mixture as a table (cells, vertices)."""
+        table = np.zeros((len(self.program.axes.cells), vertices))
+        table[self.cell, self.vertex] = alpha
+        return table

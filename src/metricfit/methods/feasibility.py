@@ -1,0 +1,90 @@
+"""The first phase: find a mixture that keeps all constraints, or show that there is none and which constraints conflict."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from metricfit.methods.base import FEASIBLE, Iterate, Walk
+from metricfit.methods.columns import Columns
+from metricfit.metrics.expression import Largest, Stack
+from metricfit.problem import InfeasibleError, Limit, Program
+
+# Feasible with this much to spare is feasible enough to start from.
+ROOM = 1e-6
+
+
+def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
+    """Return the problem of making the largest constraint function as small as possible."""
+    nodes = tuple(limit.node for limit in limits if limit.node is not None)
+    return replace(program, objective=Largest(Stack(nodes)), limits=())
+
+
+def descend(program: Program, walk: Walk, columns: Columns, target: float) -> Iterator[Iterate]:
+    """Minimise a phase-one objective until the target is reached, proven out of reach, or nothing more is gained."""
+    from metricfit.methods.column_generation import generate
+
+    for iterate in generate(program, walk, columns):
+        yield iterate
+        value = program.value(iterate.u)
+        if value <= target or iterate.bound > FEASIBLE or value - iterate.bound <= FEASIBLE:
+            return
+
+
+def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
+    """Yield iterates until one keeps all constraints; raise `InfeasibleError` when none does."""
+    first = phase_one(program, program.limits)
+    best = np.inf
+    for iterate in descend(first, walk, columns, -ROOM):
+        best = min(best, first.value(iterate.u))
+        if best > FEASIBLE:
+            yield replace(iterate, bound=-np.inf, multipliers=None)
+    if best > FEASIBLE:
+        raise _diagnosis(program, walk, columns)
+
+
+def _smallest(
+    program: Program, walk: Walk, columns: Columns, limits: Sequence[Limit]
+) -> tuple[float, Iterate]:
+    """Return the smallest largest excess over some constraints, and the iterate that reaches it."""
+    problem = phase_one(program, limits)
+    found = min(descend(problem, walk, columns, -ROOM), key=lambda iterate: problem.value(iterate.u))
+    return problem.value(found.u), found
+
+
+def _diagnosis(program: Program, walk: Walk, columns: Columns) -> InfeasibleError:
+    # The answer is known; saying why may cost a few calls more than the budget.
+    walk.max_calls, walk.max_seconds = sys.maxsize, np.inf
+    limits = program.limits
+    _, together = _smallest(program, walk, columns, limits)
+    alone = {str(limit.constraint): _alone(program, walk, columns, limit) for limit in limits}
+    violations = {str(limit.constraint): limit.violation(together.u) for limit in limits}
+    return InfeasibleError(violations, alone, _conflict(program, walk, columns), walk.oracle.exact)
+
+
+def _alone(program: Program, walk: Walk, columns: Columns, limit: Limit) -> float:
+    problem = phase_one(program, [limit])
+    last = min(descend(problem, walk, columns, -np.inf), key=lambda iterate: problem.value(iterate.u))
+    return limit.violation(last.u)
+
+
+def _conflict(program: Program, walk: Walk, columns: Columns) -> tuple[str, ...]:
+    """Return a smallest set of constraints that cannot be kept together, by trying sets in order of size."""
+    limits = program.limits
+    for size in range(1, len(limits)):
+        if size > 3:
+            break
+        for chosen in combinations(limits, size):
+            if _smallest(program, walk, columns, chosen)[0] > FEASIBLE:
+                return tuple(str(limit.constraint) for limit in chosen)
+    # Larger conflicts: leave constraints out one by one as long as the rest still conflicts.
+    kept = list(limits)
+    for limit in limits:
+        rest = [other for other in kept if other is not limit]
+        if rest and _smallest(program, walk, columns, rest)[0] > FEASIBLE:
+            kept = rest
+    return tuple(str(limit.constraint) for limit in kept)

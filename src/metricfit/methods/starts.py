@@ -1,0 +1,30 @@
+"""The losses methods start from: plain argmax (the 0-1 loss) and the balanced rule."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metricfit.layout import shape_of
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+
+def diagonal_loss(program: Program, gain: FloatArray) -> FloatArray:
+    """Return the loss ``-gain[i]`` for deciding a row of class i right; ``gain`` has shape (classes,) or (cells, classes)."""
+    axes = program.axes
+    loss = np.zeros(shape_of(program.layout, axes))
+    named = np.flatnonzero(axes.match >= 0)
+    row = np.zeros(named.size, np.int64) if program.layout == "diagonal" else axes.match[named]
+    loss[:, row, named] = -np.broadcast_to(gain, (len(axes.cells), axes.n))[:, axes.match[named]]
+    return loss
+
+
+def argmax_loss(program: Program) -> FloatArray:
+    """Return the 0-1 loss, whose rule is the most probable class: the paper's Plugin[0-1]."""
+    return diagonal_loss(program, np.ones(program.axes.n))
+
+
+def balanced_loss(program: Program, margins: FloatArray) -> FloatArray:
+    """Return the balanced loss, whose rule weighs classes by their inverse prior: the paper's Plugin(bal)."""
+    prior = margins.sum(axis=0)
+    return diagonal_loss(program, np.divide(1.0, prior, out=np.zeros(prior.size), where=prior > 0))

@@ -1,0 +1,146 @@
+"""The text form of metrics and constraints: a whitelist over Python's syntax tree, nothing is ever evaluated."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from metricfit.metrics.base import Constraint, Metric, as_metric
+from metricfit.metrics.fairness import demographic_parity as _  # noqa: F401  (lists the fairness metrics)
+from metricfit.metrics.named import METRICS
+
+OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.LtE: operator.le,
+    ast.GtE: operator.ge,
+}
+LONGEST = 10_000
+
+
+def parse(text: str) -> Metric | Constraint:
+    """Read a metric or a constraint from text.
+
+    The text is Python's syntax with the names of the metrics, numbers, strings, lists, ``+ - * /``, ``abs``, ``.at(...)``, ``<=`` and
+    ``>=``; anything else raises. A bare name such as ``g_mean`` stands for ``g_mean()``.
+
+    Parameters
+    ----------
+    text : str
+        For example ``"precision('fraud') >= 0.9"``.
+
+    Returns
+    -------
+    Metric or Constraint
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> print(mf.parse("recall('fraud').at(region='north') >= 0.5"))
+    recall('fraud').at(region='north') >= 0.5
+    >>> mf.parse("g_men")
+    Traceback (most recent call last):
+        ...
+    ValueError: unknown metric 'g_men' in 'g_men'; did you mean 'g_mean'?
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError(f"expected the text of a metric or constraint, got {text!r}")
+    if len(text) > LONGEST:
+        raise ValueError(f"the text of a metric has {len(text)} characters; at most {LONGEST} are read")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+        found = _Reader(text.strip()).read(tree.body)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(
+            f"cannot read {text!r}: {getattr(error, 'msg', 'it is nested too deeply')}"
+        ) from None
+    if not isinstance(found, Metric | Constraint):
+        raise ValueError(f"{text!r} is neither a metric nor a constraint")
+    return found
+
+
+class _Reader:
+    """Turns syntax into metrics, one kind of node at a time."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def read(self, node: ast.expr) -> Any:
+        """Return what a node stands for, or raise naming it."""
+        match node:
+            case ast.Constant(value=bool() | int() | float() | str() | None as value):
+                return value
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                return [self.read(item) for item in items]
+            case ast.Dict(keys=keys, values=values) if all(keys):
+                return {
+                    self.read(k): self.read(v) for k, v in zip(keys, values, strict=True) if k is not None
+                }
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return -self._number_or_metric(inner)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+                return self._combine(op, self._number_or_metric(left), self._number_or_metric(right))
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in OPERATORS:
+                return self._combine(
+                    op, as_metric(self._number_or_metric(left)), self._number_or_metric(right)
+                )
+            case ast.Compare(ops=[_, _]):
+                raise self._error("write 'a <= metric <= b' as two constraints")
+            case ast.Compare(ops=[op]):
+                raise self._error("constraints use <= or >=")
+            case ast.Name(id=name):
+                return self._metric(name)()
+            case ast.Call(func=func, args=args, keywords=keywords):
+                return self._call(func, [self.read(a) for a in args], keywords)
+        raise self._error(f"{ast.unparse(node)!r} is not allowed here")
+
+    def _combine(self, op: ast.AST, left: Any, right: Any) -> Any:
+        if (
+            not isinstance(left, Metric)
+            and not isinstance(right, Metric)
+            and isinstance(op, ast.Div)
+            and right == 0
+        ):
+            raise self._error("division by zero")
+        return OPERATORS[type(op)](left, right)
+
+    def _number_or_metric(self, node: ast.expr) -> Any:
+        value = self.read(node)
+        if isinstance(value, Metric) or (isinstance(value, int | float) and not isinstance(value, bool)):
+            return value
+        raise self._error(f"{ast.unparse(node)!r} is neither a number nor a metric")
+
+    def _call(self, func: ast.expr, args: list[Any], keywords: list[ast.keyword]) -> Any:
+        named = {word.arg: self.read(word.value) for word in keywords if word.arg is not None}
+        if len(named) != len(keywords):
+            raise self._error("** is not allowed")
+        match func:
+            case ast.Name(id="abs") if len(args) == 1 and not named and isinstance(args[0], Metric):
+                return abs(args[0])
+            case ast.Name(id=name):
+                function: Callable[..., Any] = self._metric(name)
+            case ast.Attribute(value=inner, attr="at") if not args:
+                function = as_metric(self._number_or_metric(inner)).at
+            case _:
+                raise self._error(
+                    f"{ast.unparse(func)!r} cannot be called here; metrics have .at(attribute=value)"
+                )
+        try:
+            return function(*args, **named)
+        except TypeError as error:
+            raise self._error(str(error)) from None
+
+    def _metric(self, name: str) -> Callable[..., Metric]:
+        if name in METRICS:
+            return METRICS[name]
+        near = difflib.get_close_matches(name, [*METRICS, "abs"], 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(METRICS))}"
+        raise ValueError(f"unknown metric {name!r} in {self.text!r}; {hint}")
+
+    def _error(self, why: str) -> ValueError:
+        return ValueError(f"cannot read {self.text!r}: {why}")

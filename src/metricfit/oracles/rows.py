@@ -1,0 +1,73 @@
+"""The rows a problem is solved on: probabilities, label codes, cell codes and weights, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metricfit.confusion import Axes, Cells, class_labels, encode_labels
+from metricfit.types import FloatArray, IntArray
+from metricfit.validation import check_lengths, check_proba, check_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Checked data: ``labels`` and ``cells`` are codes; ``cells`` and ``weights`` may be None for one cell and equal weights."""
+
+    axes: Axes
+    proba: FloatArray
+    labels: IntArray
+    cells: IntArray | None
+    weights: FloatArray | None
+
+    @classmethod
+    def of(
+        cls,
+        proba: Any,
+        y: Any,
+        *,
+        classes: Iterable[object] | None = None,
+        decisions: Iterable[object] | None = None,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+    ) -> Rows:
+        """Check what the user handed in; nothing of it is changed or copied unless its type has to be."""
+        checked = check_proba(proba)
+        y = np.asarray(y) if not hasattr(y, "__array__") and not hasattr(y, "shape") else y
+        check_lengths(proba=checked, y=y)
+        names = class_labels(y, classes, checked.shape[1])
+        if len(names) < 2:
+            raise ValueError("proba has one column, so there is one class and nothing to decide; give two or more")
+        cells, codes = Cells.observe(sensitive_features, checked.shape[0])
+        axes = Axes(names, tuple(decisions) if decisions is not None else (), cells)
+        weights = check_weights(sample_weight, checked.shape[0])
+        return cls(
+            axes,
+            checked,
+            encode_labels(y, names),
+            codes if len(cells) > 1 else None,
+            None if weights is None else weights / weights.sum(),
+        )
+
+    def __len__(self) -> int:
+        return int(self.proba.shape[0])
+
+    def margins(self, soft: bool) -> FloatArray:
+        """Return the class priors of each cell, from labels or from the probabilities."""
+        cells, n = len(self.axes.cells), self.axes.n
+        weights = np.full(len(self), 1 / len(self)) if self.weights is None else self.weights
+        codes = np.zeros(len(self), np.int64) if self.cells is None else self.cells.astype(np.int64)
+        if not soft:
+            counts = np.bincount(codes * n + self.labels, weights, minlength=cells * n)
+            return counts.reshape(cells, n)
+        counts = np.zeros((cells, n))
+        step = max(1, 2**20 // n)
+        for start in range(0, len(self), step):
+            part = slice(start, start + step)
+            weighted = self.proba[part] * weights[part, None]
+            for cell in np.unique(codes[part]):
+                counts[cell] += weighted[codes[part] == cell].sum(axis=0, dtype=np.float64)
+        return counts

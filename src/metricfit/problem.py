@@ -1,0 +1,302 @@
+"""Objective and constraints, and their bound form: the only place that knows about signs.
+
+`Problem` is what the user asked for, in natural signs. `Program` is the same on given data: minimise a function of the generalised confusion
+vector ``u = M z + c`` where convex functions of ``u`` are <= 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metricfit.confusion import Axes
+from metricfit.layout import Layout, shape_of, statistic
+from metricfit.metrics import Constraint, Curvature, Metric, custom, parse
+from metricfit.metrics.binding import Binding
+from metricfit.metrics.expression import (
+    NO_THETA,
+    Node,
+    NotConvex,
+    Quotient,
+    Theta,
+    at_least,
+    at_most,
+    negative,
+    nodes_of,
+)
+from metricfit.types import FloatArray
+
+ObjectiveLike = Metric | str | Callable[[FloatArray], float]
+ConstraintLike = Constraint | str
+
+
+class InfeasibleError(ValueError):
+    """No policy keeps all constraints.
+
+    Attributes
+    ----------
+    violations : dict
+        For each constraint, its violation under the policy whose largest violation is smallest.
+    alone : dict
+        For each constraint, the smallest violation that any policy reaches when it is the only constraint; positive when the
+        constraint cannot be kept at all.
+    conflict : tuple of str
+        A smallest set of constraints that cannot be kept together.
+    proven : bool
+        Whether this is proven for all randomised classifiers (``confusion="model"``) or only for the rules tried.
+    """
+
+    def __init__(
+        self, violations: dict[str, float], alone: dict[str, float], conflict: tuple[str, ...], proven: bool
+    ) -> None:
+        self.violations, self.alone, self.conflict, self.proven = violations, alone, conflict, proven
+        least = max(violations.values())
+        table = "; ".join(
+            f"{name}: {v:+.4g} together, {alone[name]:+.4g} alone" for name, v in violations.items()
+        )
+        together = "cannot be kept at all" if len(conflict) == 1 else "cannot be kept together"
+        super().__init__(
+            f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} {together}. The smallest "
+            f"largest violation is {least:.4g}. Smallest violations: {table}. Relax a limit by that much, or drop a constraint"
+        )
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.violations, self.alone, self.conflict, self.proven)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An objective and the constraints to keep.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> print(Problem.of("g_mean", [mf.recall(1) >= 0.5]))
+    maximize g_mean() subject to recall(1) >= 0.5
+    """
+
+    objective: Metric
+    constraints: tuple[Constraint, ...] = ()
+
+    @classmethod
+    def of(
+        cls, objective: ObjectiveLike, constraints: ConstraintLike | Iterable[ConstraintLike] = ()
+    ) -> Problem:
+        """Read an objective (metric, name, text or callable) and constraints (objects or text)."""
+        if isinstance(constraints, Constraint | str):
+            constraints = [constraints]
+        try:
+            given = list(constraints)
+        except TypeError:
+            raise ValueError(f"constraints must be a list of constraints, got {constraints!r}") from None
+        return cls(_objective(objective), tuple(_constraint(c) for c in given))
+
+    @property
+    def sign(self) -> int:
+        """What the objective is multiplied by to be minimised; without a direction of its own it is maximised."""
+        return 1 if self.objective.direction < 0 else -1
+
+    def __str__(self) -> str:
+        limits = f" subject to {', '.join(map(str, self.constraints))}" if self.constraints else ""
+        return f"{'maximize' if self.sign < 0 else 'minimize'} {self.objective}{limits}"
+
+    def bind(self, axes: Axes, margins: FloatArray) -> Program:
+        """Return the problem on data with these axes and class priors (cells x classes)."""
+        binding = Binding.of(axes, margins)
+        goal = self.objective.bind(binding)
+        limits = tuple(Limit(c, c.metric.bind(binding)) for c in self.constraints)
+        functions = binding.finish()
+        return Program(
+            self,
+            axes,
+            functions.layout,
+            functions.matrix,
+            functions.constant,
+            functions.low,
+            functions.high,
+            goal if self.sign > 0 else negative(goal),
+            limits,
+        )
+
+
+def _objective(objective: ObjectiveLike) -> Metric:
+    if isinstance(objective, str):
+        objective = parse(objective)  # type: ignore[assignment]
+    if isinstance(objective, Metric):
+        return objective
+    if isinstance(objective, Constraint):
+        raise ValueError(
+            f"objective is the constraint '{objective}'; pass it in constraints= and a metric as objective"
+        )
+    if callable(objective):
+        if getattr(objective, "__module__", "").startswith("metricfit.metrics"):
+            raise ValueError(
+                f"objective is the function {objective.__name__}; call it: mf.{objective.__name__}(...)"
+            )
+        return custom(objective)
+    raise ValueError(
+        f"objective must be a metric, its name, text or a callable on the n x k matrix, got {objective!r}"
+    )
+
+
+def _constraint(constraint: ConstraintLike) -> Constraint:
+    found = parse(constraint) if isinstance(constraint, str) else constraint
+    if not isinstance(found, Constraint):
+        raise ValueError(f"constraints must be comparisons such as precision('a') >= 0.9, got {found!r}")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """A bound constraint."""
+
+    constraint: Constraint
+    metric: Node
+
+    def functions(self, limit: float) -> Node:
+        """Return functions that are all <= 0 exactly where the constraint holds with the given limit."""
+        turn = at_most if self.constraint.sense == "<=" else at_least
+        return turn(self.metric, limit)
+
+    @cached_property
+    def node(self) -> Node | None:
+        """The functions for the constraint's own limit; None when they are not convex."""
+        try:
+            return self.functions(self.constraint.limit)
+        except NotConvex:
+            return None
+
+    def value(self, u: FloatArray) -> float:
+        """Return the metric's value; NaN for a rate of nothing (a precision where nothing was decided so)."""
+        undefined = (
+            isinstance(self.metric, Quotient) and self.metric.size == 1 and self.metric.under.scalar(u) <= 0
+        )
+        return float("nan") if undefined else self.metric.scalar(u)
+
+    def violation(self, u: FloatArray) -> float:
+        """Return by how much the limit is missed, in units of the metric; <= 0 holds, and a rate of nothing holds."""
+        value = self.value(u)
+        excess = (
+            value - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - value
+        )
+        return 0.0 if np.isnan(excess) else excess
+
+    def unit(self, u: FloatArray) -> FloatArray:
+        """Return what one unit of slack in the limit adds to the functions (they are affine in the limit)."""
+        step = 1.0 if self.constraint.sense == "<=" else -1.0
+        limit = self.constraint.limit
+        return self.functions(limit).value(u) - self.functions(limit + step).value(u)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Minimise ``objective(u)`` where all `limits` hold, for ``u = matrix @ z + constant`` and achievable statistics z."""
+
+    problem: Problem
+    axes: Axes
+    layout: Layout
+    matrix: Any
+    constant: FloatArray
+    low: FloatArray
+    high: FloatArray
+    objective: Node
+    limits: tuple[Limit, ...]
+
+    @property
+    def sign(self) -> int:
+        """What natural values of the objective are multiplied by."""
+        return self.problem.sign
+
+    @property
+    def curvature(self) -> Curvature:
+        """Curvature of the objective that is minimised."""
+        return self.objective.curvature
+
+    @cached_property
+    def quasiconvex(self) -> bool:
+        """Whether the objective has convex level sets (a ratio, or the worst of several ratios)."""
+        try:
+            at_most(self.objective, 0.5)
+        except NotConvex:
+            return False
+        return True
+
+    @property
+    def convex_limits(self) -> bool:
+        """Whether all constraints keep a convex set."""
+        return all(limit.node is not None for limit in self.limits)
+
+    @cached_property
+    def lowest_denominator(self) -> float:
+        """A lower bound of every denominator in the objective, over all decision rules; 1 without any."""
+        quotients = [node for node in nodes_of(self.objective) if isinstance(node, Quotient)]
+        return max(0.0, min((float(q.under.reach()[0].min()) for q in quotients), default=1.0))
+
+    @cached_property
+    def lowest_value(self) -> float:
+        """A lower bound of the minimised objective that needs no oracle."""
+        return float(self.objective.reach()[0][0])
+
+    def uniform(self, margins: FloatArray) -> FloatArray:
+        """Return u of the classifier that decides anything with equal probability."""
+        tensor = np.repeat(margins[:, :, None], self.axes.k, axis=2) / self.axes.k
+        return self.vector(statistic(tensor, self.layout, self.axes))
+
+    def vector(self, counted: FloatArray) -> FloatArray:
+        """Return u of a statistic."""
+        return np.asarray(self.matrix @ counted.ravel() + self.constant)
+
+    def loss(self, price: FloatArray) -> FloatArray:
+        """Return the loss whose value on a statistic is ``price @ u``, but for a constant."""
+        return np.asarray(self.matrix.T @ price).reshape(shape_of(self.layout, self.axes))
+
+    def shares(self, counted: FloatArray) -> Any:
+        """Return what each cell adds to u, as a sparse matrix (entries of u, cells)."""
+        rows, cells = self._places
+        data = self.matrix.data * counted.ravel()[self.matrix.indices]
+        return sp.csc_array(
+            sp.coo_array((data, (rows, cells)), shape=(self.constant.size, len(self.axes.cells)))
+        )
+
+    @cached_property
+    def _places(self) -> tuple[Any, Any]:
+        _, height, width = shape_of(self.layout, self.axes)
+        rows = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
+        return rows, self.matrix.indices // (height * width)
+
+    def value(self, u: FloatArray) -> float:
+        """Return the objective that is minimised."""
+        return self.objective.scalar(u)
+
+    def tangent(
+        self, u: FloatArray, multipliers: Sequence[FloatArray] = (), theta: Theta = NO_THETA
+    ) -> tuple[FloatArray, float]:
+        """Return slope and value at u of a plane that lies below the Lagrangian everywhere.
+
+        For a convex objective, convex constraint functions g <= 0 and any multipliers mu >= 0, no feasible point costs less than the minimum of
+        this plane, which is one oracle call. So the bound needs no trust in the solver that found u, mu and theta.
+        """
+        slope = self.objective.gradient(u, theta)
+        level = float(self.objective.value(u, theta)[0])
+        for limit, mu in zip(self.limits, multipliers, strict=False):
+            if limit.node is not None and mu.any():
+                slope = slope + limit.node.slope(u, mu, theta)
+                level += float(mu @ limit.node.value(u, theta))
+        return slope, level
+
+    def excess(self, u: FloatArray) -> float:
+        """Return the largest value of the constraint functions; <= 0 holds, -inf without constraints."""
+        return max((self._excess(limit, u) for limit in self.limits), default=-np.inf)
+
+    def violation(self, u: FloatArray) -> float:
+        """Return the largest violation in units of the metrics; -inf without constraints."""
+        return max((limit.violation(u) for limit in self.limits), default=-np.inf)
+
+    @staticmethod
+    def _excess(limit: Limit, u: FloatArray) -> float:
+        return limit.violation(u) if limit.node is None else float(limit.node.value(u).max())

@@ -1,0 +1,265 @@
+"""`optimize`: from probabilities, labels and a problem to a result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+import numpy as np
+
+from metricfit.confusion import Confusion
+from metricfit.methods import Iterate, Method, Outcome, Record, Walk, choose, run
+from metricfit.oracles import Oracle, PluginOracle, Rows, Vertex
+from metricfit.policy import Policy, Rule
+from metricfit.problem import ConstraintLike, ObjectiveLike, Problem, Program
+from metricfit.result import ConstraintRecord, Result
+from metricfit.types import FloatArray
+
+
+def optimize(
+    proba: Any,
+    y: Any,
+    objective: ObjectiveLike,
+    constraints: ConstraintLike | Iterable[ConstraintLike] = (),
+    *,
+    classes: Iterable[object] | None = None,
+    decisions: Iterable[object] | None = None,
+    sensitive_features: Any = None,
+    sample_weight: Any = None,
+    method: str | Method = "auto",
+    confusion: Literal["labels", "model"] = "labels",
+    oracle: Literal["plugin"] | Oracle = "plugin",
+    tol: float = 1e-4,
+    max_calls: int | None = None,
+    max_seconds: float | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+    start: Result | Policy | None = None,
+    callback: Callable[[Record], object] | None = None,
+    verbose: int = 0,
+) -> Result:
+    """Find the best decision rule for a metric under constraints, from predicted class probabilities.
+
+    Parameters
+    ----------
+    proba : array of shape (N, n)
+        Class probabilities, float32 or float64; anything else is copied. Best from rows the model was not trained on.
+    y : array of shape (N,)
+        Labels.
+    objective : Metric, str or callable
+        What to optimise: a metric, its name, its text, or a function of the n x k confusion matrix (higher is better).
+    constraints : list of Constraint or str
+        What to keep, for example ``[mf.precision("fraud") >= 0.9]``.
+    classes : list, optional
+        Labels of the columns; 0..n-1 when ``y`` is integer, else the sorted labels.
+    decisions : list, optional
+        Labels of the decisions, by default the classes; others, such as ``"review"``, are decisions that are no class.
+    sensitive_features : frame or array, optional
+        Attributes of each row. The policy may treat each combination of their values differently.
+    sample_weight : array of shape (N,), optional
+        Weights >= 0.
+    method : str or Method
+        ``"auto"``, or the name of a method.
+    confusion : {"labels", "model"}
+        Count labels, or trust the probabilities as soft labels. With the latter the bound is a proof.
+    oracle : "plugin" or an oracle
+        How a linear loss is minimised.
+    tol : float
+        Stop when value and bound are this close.
+    max_calls, max_seconds : optional
+        Budgets of oracle calls and time; the best found so far is returned.
+    n_jobs : int, optional
+        Threads of the plug-in oracle; -1 for all cores.
+    random_state : int, optional
+        Seed of the methods that draw.
+    start : Result or Policy, optional
+        Rules to start from, for example of a similar problem.
+    callback : callable, optional
+        Called with each `Record`; returning True stops.
+    verbose : int
+        Print a line per iteration to standard error.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InfeasibleError
+        When no policy keeps all constraints.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricfit as mf
+    >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
+    >>> result = mf.optimize(proba, [0, 0, 1, 1], "g_mean")
+    >>> result.value, result.policy.decide(proba).tolist()
+    (1.0, [0, 0, 1, 1])
+    """
+    problem = Problem.of(objective, constraints)
+    _check_options(tol, max_calls, max_seconds, confusion)
+    rows = Rows.of(
+        proba,
+        y,
+        classes=classes,
+        decisions=decisions,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
+    asked = PluginOracle(rows, confusion, threads(n_jobs)) if isinstance(oracle, str) else oracle
+    if isinstance(oracle, str) and oracle != "plugin":
+        raise ValueError(f"oracle must be 'plugin' or an oracle object, got {oracle!r}")
+    return solve(problem, asked, method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
+
+
+def solve(
+    problem: Problem,
+    oracle: Oracle,
+    method: str | Method = "auto",
+    tol: float = 1e-4,
+    max_calls: int | None = None,
+    max_seconds: float | None = None,
+    random_state: int | None = None,
+    start: Result | Policy | None = None,
+    callback: Callable[[Record], object] | None = None,
+    verbose: int = 0,
+) -> Result:
+    """Solve a problem with an oracle and put the answer into natural signs."""
+    program = problem.bind(oracle.axes, oracle.margins)
+    chosen = choose(method, program)
+    walk = Walk(
+        program,
+        oracle,
+        tol,
+        chosen.default_calls if max_calls is None else max_calls,
+        np.inf if max_seconds is None else max_seconds,
+        random_state,
+    )
+    for loss in _start_losses(start, program):
+        walk.ask(loss)
+    outcome = run(chosen, program, walk, callback, verbose)
+    policy, weights, u = _policy(program, walk, outcome.best)
+    tensor = _tensor(walk, weights, program)
+    known = bool(np.isfinite(outcome.bound))
+    value = program.value(u)
+    return Result(
+        policy=policy,
+        confusion=Confusion(tensor / tensor.sum(), program.axes),
+        value=program.sign * value,
+        bound=program.sign * outcome.bound,
+        gap=max(value - outcome.bound, 0.0) if known else float("inf"),
+        certified=oracle.exact and known,
+        status=outcome.status,
+        constraints=_records(program, outcome, u),
+        history=outcome.history,
+        n_oracle_calls=walk.calls,
+        seconds=walk.seconds,
+        method=chosen.name,
+        problem=str(problem),
+    )
+
+
+def threads(n_jobs: int | None) -> int:
+    """Return the number of threads that ``n_jobs`` asks for."""
+    if n_jobs is None:
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise ValueError(
+            f"n_jobs must be None, a positive number of threads, or -1 for all cores, got {n_jobs!r}"
+        )
+    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+
+
+def _check_options(tol: float, max_calls: int | None, max_seconds: float | None, confusion: str) -> None:
+    if not tol >= 0 or not np.isfinite(tol):
+        raise ValueError(f"tol must be a number >= 0, got {tol!r}")
+    if max_calls is not None and (
+        isinstance(max_calls, bool) or int(max_calls) != max_calls or max_calls < 1
+    ):
+        raise ValueError(f"max_calls must be a whole number >= 1 or None, got {max_calls!r}")
+    if max_seconds is not None and not max_seconds > 0:
+        raise ValueError(f"max_seconds must be positive or None, got {max_seconds!r}")
+    if confusion not in ("labels", "model"):
+        raise ValueError(f"confusion must be 'labels' or 'model', got {confusion!r}")
+
+
+def _start_losses(start: Result | Policy | None, program: Program) -> list[FloatArray]:
+    """Return the rules to start from as losses of the problem's layout."""
+    if start is None:
+        return []
+    policy = start.policy if isinstance(start, Result) else start
+    return policy.losses_for(program.axes, program.layout)
+
+
+def _policy(program: Program, walk: Walk, best: Iterate) -> tuple[Policy, FloatArray, FloatArray]:
+    """Return the mixture as a policy, with the weights (cells, vertices) and u that it really has."""
+    cells, count = len(program.axes.cells), len(walk.vertices)
+    weights = np.zeros((cells, count))
+    weights[:, : best.weights.shape[-1]] = np.atleast_2d(best.weights)
+    weights[weights < 1e-12] = 0.0
+    weights /= weights.sum(axis=1, keepdims=True)
+    single = _single(program, walk, weights)
+    rules, places = [], []
+    for a in range(cells):
+        used = np.flatnonzero(weights[a])
+        rules.append([Rule(float(weights[a, t]), walk.vertices[t].loss[a]) for t in used])
+        places.append(int(np.flatnonzero(used == single[a])[0]))
+    u = program.vector(_mixed(walk.vertices, weights))
+    return Policy(program.axes, program.layout, rules, places), weights, u  # type: ignore[arg-type]
+
+
+def _mixed(vertices: list[Vertex], weights: FloatArray) -> FloatArray:
+    total = np.zeros_like(vertices[0].statistic)
+    for t in np.flatnonzero(weights.any(axis=0)):
+        total += weights[:, t, None, None] * vertices[t].statistic
+    return total
+
+
+def _single(program: Program, walk: Walk, weights: FloatArray) -> FloatArray:
+    """Choose one rule for each cell: the heaviest, then the best exchange of one cell's rule at a time.
+
+    Constraints come first, then the objective, so that ``randomize="never"`` stays as close as one rule per cell can.
+    """
+    chosen = weights.argmax(axis=1)
+    shares = {
+        int(t): program.shares(walk.vertices[t].statistic).toarray()
+        for t in np.flatnonzero(weights.any(axis=0))
+    }
+
+    def rank(u: FloatArray) -> tuple[float, float]:
+        return max(program.excess(u), 0.0), program.value(u)
+
+    u = program.constant + sum(shares[int(t)][:, a] for a, t in enumerate(chosen))
+    best = rank(u)
+    for _ in range(3):
+        changed = False
+        for a in range(chosen.size):
+            for t in np.flatnonzero(weights[a]):
+                candidate = u - shares[int(chosen[a])][:, a] + shares[int(t)][:, a]
+                if rank(candidate) < best:
+                    u, best, chosen[a], changed = candidate, rank(candidate), t, True
+        if not changed:
+            break
+    return chosen
+
+
+def _tensor(walk: Walk, weights: FloatArray, program: Program) -> FloatArray:
+    used = np.flatnonzero(weights.any(axis=0))
+    losses = np.stack([walk.vertices[t].loss for t in used])
+    return walk.oracle.confusion(losses, weights[:, used], program.layout)
+
+
+def _records(program: Program, outcome: Outcome, u: FloatArray) -> tuple[ConstraintRecord, ...]:
+    records = []
+    for k, limit in enumerate(program.limits):
+        price = float("nan")
+        if outcome.best.multipliers is not None and limit.node is not None:
+            price = float(outcome.best.multipliers[k] @ limit.unit(u)) + 0.0
+        constraint = limit.constraint
+        records.append(
+            ConstraintRecord(str(constraint), limit.value(u), constraint.limit, limit.violation(u), price)
+        )
+    return tuple(records)
