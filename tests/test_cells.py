@@ -45,7 +45,12 @@ def test_observe_and_encode_agree_over_libraries(kind):
 
 
 def test_values_are_python_scalars():
-    frame = {"i": np.array([1, 2], np.int8), "f": np.array([0.5, 1.5]), "b": np.array([True, False]), "s": np.array(["x", "y"])}
+    frame = {
+        "i": np.array([1, 2], np.int8),
+        "f": np.array([0.5, 1.5]),
+        "b": np.array([True, False]),
+        "s": np.array(["x", "y"]),
+    }
     cells, _ = Cells.observe(frame, 2)
     assert [type(value) for value in cells.values[0]] == [int, float, bool, str]
 
@@ -61,7 +66,14 @@ def test_no_attributes_make_one_cell():
 
 @pytest.mark.parametrize(
     "column",
-    [["b", "a"], ("b", "a"), np.array(["b", "a"]), np.array(["b", "a"], object), pl.Series(["b", "a"]), pa.array(["b", "a"])],
+    [
+        ["b", "a"],
+        ("b", "a"),
+        np.array(["b", "a"]),
+        np.array(["b", "a"], object),
+        pl.Series(["b", "a"]),
+        pa.array(["b", "a"]),
+    ],
 )
 def test_one_column_is_called_group_unless_it_has_a_name(column):
     cells, codes = Cells.observe(column, 2)
@@ -70,7 +82,7 @@ def test_one_column_is_called_group_unless_it_has_a_name(column):
 
 @pytest.mark.parametrize("column", [pd.Series(["b", "a"], name="sex"), pl.Series("sex", ["b", "a"])])
 def test_one_named_column(column):
-    cells, codes = Cells.observe(column, 2)
+    cells, _ = Cells.observe(column, 2)
     assert cells.names == ("sex",)
     assert cells.encode(["a", "b"], 2).tolist() == [0, 1]
     with pytest.raises(ValueError, match="lacks the columns 'sex'; it has 'age'"):
@@ -90,7 +102,12 @@ def test_column_order_and_extra_columns_do_not_matter():
 
 def test_equal_numbers_match_and_strings_do_not():
     cells, _ = Cells.observe([0, 1, 2], 3)
-    for same in ([1.0, 2.0], np.array([1, 2], np.uint8), np.array([1, 2.0], object), [np.int64(1), np.float32(2)]):
+    for same in (
+        [1.0, 2.0],
+        np.array([1, 2], np.uint8),
+        np.array([1, 2.0], object),
+        [np.int64(1), np.float32(2)],
+    ):
         assert cells.encode(same, 2).tolist() == [1, 2]
     with pytest.raises(ValueError, match="group='1'"):
         cells.encode(["1", "2"], 2)
@@ -154,7 +171,7 @@ def test_no_rows():
 
 def test_encode_says_what_is_missing_or_new():
     cells, _ = Cells.observe(COLUMNS, 5)
-    with pytest.raises(ValueError, match="sensitive_features is needed.*'sex', 'old'"):
+    with pytest.raises(ValueError, match=r"sensitive_features is needed.*'sex', 'old'"):
         cells.encode(None, 5)
     with pytest.raises(ValueError, match="lacks the columns 'old'; it has 'sex'"):
         cells.encode({"sex": ["F"]}, 1)
@@ -185,7 +202,10 @@ def test_mask():
 def test_groups():
     cells = Cells(("sex", "old"), KNOWN)
     by_old = cells.groups("old")
-    assert {key: mask.tolist() for key, mask in by_old.items()} == {(0,): [True, False, True], (1,): [False, True, False]}
+    assert {key: mask.tolist() for key, mask in by_old.items()} == {
+        (0,): [True, False, True],
+        (1,): [False, True, False],
+    }
     both = cells.groups(["old", "sex"])
     assert list(both) == [(0, "F"), (1, "F"), (0, "M")]
     np.testing.assert_array_equal(sum(both.values()), 1)

@@ -23,7 +23,9 @@ def mixture(weights, axes=None):
     """Rules that always take one decision, so that shares of decisions are the weights."""
     axes = axes or Axes(tuple(range(len(weights))))
     losses = 1.0 - np.eye(axes.k)[: len(weights)]
-    return Policy(axes, "full", [[Rule(w, np.tile(loss, (axes.n, 1))) for w, loss in zip(weights, losses, strict=True)]])
+    return Policy(
+        axes, "full", [[Rule(w, np.tile(loss, (axes.n, 1))) for w, loss in zip(weights, losses, strict=True)]]
+    )
 
 
 def rows_of(n_rows, n, seed=0):
@@ -45,7 +47,7 @@ def test_fewer_decisions_than_classes():
 
 
 def test_diagonal_layout():
-    # score_j = loss[0, j] * p of the class that j names + loss[1, j]; "review" names none, so its first entry is idle.
+    # score_j = loss[0, j] * p of the class that j names + loss[1, j]; "review" names none, so its 77 is idle.
     loss = [[-1, -2, 77], [0.5, 0.8, -0.05]]
     policy = Policy(TRIAGE, "diagonal", [[Rule(1, loss)]])
     # (0.9, 0.1): -0.4, 0.6, -0.05   (0.5, 0.5): 0, -0.2, -0.05   (0.5625, 0.4375): -0.0625, -0.075, -0.05
@@ -64,16 +66,28 @@ def test_cells_decide_alone():
     axes = Axes(("a", "b"), cells=SEXES)
     policy = Policy(axes, "full", [[Rule(1, ALWAYS_A)], [Rule(0.25, ALWAYS_A), Rule(0.75, ALWAYS_B)]])
     proba, sex = rows_of(4, 2), ["M", "F", "F", "M"]
-    np.testing.assert_array_equal(policy.decision_proba(proba, sex), [[0.25, 0.75], [1, 0], [1, 0], [0.25, 0.75]])
+    np.testing.assert_array_equal(
+        policy.decision_proba(proba, sex), [[0.25, 0.75], [1, 0], [1, 0], [0.25, 0.75]]
+    )
     assert policy.single == (0, 1)
     assert policy.decide(proba, sex, randomize="never").tolist() == ["b", "a", "a", "b"]
-    assert policy.decide(proba, pd.DataFrame({"sex": sex, "x": 1}), randomize="never").tolist() == ["b", "a", "a", "b"]
+    assert policy.decide(proba, pd.DataFrame({"sex": sex, "x": 1}), randomize="never").tolist() == [
+        "b",
+        "a",
+        "a",
+        "b",
+    ]
     assert set(policy.decide(proba, ["F"] * 4)) == {"a"}
-    assert (policy.n_rules, repr(policy)) == (3, "Policy(2 classes, 2 decisions, 2 cells, 3 rules, layout='full')")
+    assert (policy.n_rules, repr(policy)) == (
+        3,
+        "Policy(2 classes, 2 decisions, 2 cells, 3 rules, layout='full')",
+    )
 
 
 def test_a_rule_without_weight_only_decides_alone():
-    policy = Policy(Axes(("a", "b")), "full", [[Rule(0, ALWAYS_B), Rule(1, ALWAYS_A), Rule(0, ALWAYS_B)]], [2])
+    policy = Policy(
+        Axes(("a", "b")), "full", [[Rule(0, ALWAYS_B), Rule(1, ALWAYS_A), Rule(0, ALWAYS_B)]], [2]
+    )
     proba = rows_of(3000, 2)
     np.testing.assert_array_equal(policy.decision_proba(proba), np.tile([1, 0], (3000, 1)))
     assert set(policy.decide(proba)) == set(policy.decide(proba, randomize="draw", random_state=0)) == {"a"}
@@ -124,7 +138,9 @@ def test_hash_ignores_order_batch_and_precision():
     made = policy.decide(proba)
     order = np.random.default_rng(1).permutation(2000)
     np.testing.assert_array_equal(policy.decide(proba[order]), made[order])
-    np.testing.assert_array_equal(np.concatenate([policy.decide(proba[i : i + 7]) for i in range(0, 2000, 7)]), made)
+    np.testing.assert_array_equal(
+        np.concatenate([policy.decide(proba[i : i + 7]) for i in range(0, 2000, 7)]), made
+    )
     np.testing.assert_array_equal(policy.decide(proba.astype(np.float64)), made)
     np.testing.assert_array_equal(policy.decide(np.asfortranarray(proba)), made)
     assert (policy.decide(proba, random_state=1) != made).mean() > 0.5
@@ -132,7 +148,9 @@ def test_hash_ignores_order_batch_and_precision():
 
 
 def test_hash_follows_a_cells_values_not_its_number():
-    axes = [Axes((0, 1), cells=Cells(("g",), values)) for values in [(("F",), ("M",)), (("M",), ("F",), ("X",))]]
+    axes = [
+        Axes((0, 1), cells=Cells(("g",), values)) for values in [(("F",), ("M",)), (("M",), ("F",), ("X",))]
+    ]
     rules = [Rule(0.5, ALWAYS_A), Rule(0.5, ALWAYS_B)]
     proba, group = rows_of(500, 2), np.array(["F", "M"] * 250)
     one, other = (Policy(a, "full", [rules] * len(a.cells)).decide(proba, group) for a in axes)
@@ -144,13 +162,22 @@ def test_draw_follows_its_seed():
     policy, proba = mixture((0.5, 0.5)), rows_of(200, 2)
     first = policy.decide(proba, randomize="draw", random_state=1)
     np.testing.assert_array_equal(policy.decide(proba, randomize="draw", random_state=1), first)
-    np.testing.assert_array_equal(policy.decide(proba, randomize="draw", random_state=np.random.default_rng(1)), first)
+    np.testing.assert_array_equal(
+        policy.decide(proba, randomize="draw", random_state=np.random.default_rng(1)), first
+    )
     assert (policy.decide(proba, randomize="draw", random_state=2) != first).any()
 
 
 @pytest.mark.parametrize(
     ("decisions", "kind"),
-    [(("a", "b"), "U"), ((0, 1), "i"), ((0.5, 1.5), "f"), ((False, True), "b"), ((0, "b"), "O"), ((0, 1.5), "O")],
+    [
+        (("a", "b"), "U"),
+        ((0, 1), "i"),
+        ((0.5, 1.5), "f"),
+        ((False, True), "b"),
+        ((0, "b"), "O"),
+        ((0, 1.5), "O"),
+    ],
 )
 def test_labels_keep_their_types(decisions, kind):
     policy = Policy(Axes((0, 1), decisions), "full", [[Rule(1, ZERO_ONE)]])
@@ -183,7 +210,10 @@ def test_what_is_handed_in_stays_untouched():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        ({"proba": [[0.5, 0.5]], "randomize": "hsh"}, "unknown randomize 'hsh'; did you mean 'hash'.*'draw', 'never'"),
+        (
+            {"proba": [[0.5, 0.5]], "randomize": "hsh"},
+            "unknown randomize 'hsh'; did you mean 'hash'.*'draw', 'never'",
+        ),
         ({"proba": [[0.5, 0.5]], "random_state": "x"}, "random_state must be an integer or None"),
         ({"proba": [[0.2, 0.3, 0.5]]}, "3 columns but there are 2 classes"),
         ({"proba": [[np.nan, 0.5]]}, "NaN"),
@@ -245,3 +275,46 @@ def test_equality_pickle_and_copies():
         None,
     ]
     assert all(policy != other for other in others)
+
+
+def test_rules_for_another_problem():
+    loss = np.array([[-1.0, -2.0, 0.0], [0.5, 0.75, -0.25]])
+    other = 2 * loss
+    small = Policy(TRIAGE, "diagonal", [[Rule(0.5, loss), Rule(0.5, other)]])
+    by_sex = Axes(TRIAGE.classes, TRIAGE.decisions, SEXES)
+    made = small.losses_for(by_sex, "diagonal")
+    np.testing.assert_array_equal(made, [[loss, loss], [other, other]])
+    full = small.losses_for(by_sex, "full")
+    np.testing.assert_array_equal(full[0][1], [[-0.5, 0.75, -0.25], [0.5, -1.25, -0.25]])
+    back = Policy(TRIAGE, "full", [[Rule(1, full[0][0])]]).losses_for(TRIAGE, "diagonal")
+    np.testing.assert_allclose(back, [[loss]])
+
+
+def test_rules_for_other_cells():
+    policy = Policy(
+        Axes((0, 1), cells=SEXES), "full", [[Rule(1, ALWAYS_A)], [Rule(0.5, ALWAYS_B), Rule(0.5, ZERO_ONE)]]
+    )
+    other = Axes((0, 1), cells=Cells(("sex",), (("M",), ("X",), ("F",))))
+    expected = [[ALWAYS_B, ALWAYS_A, ALWAYS_A], [ZERO_ONE, ALWAYS_A, ALWAYS_A]]
+    np.testing.assert_array_equal(policy.losses_for(other, "full"), expected)
+
+
+def test_rules_that_the_layout_cannot_say_are_left_out():
+    axes = Axes((0, 1, 2))
+    ordinal = np.abs(np.subtract.outer(range(3), range(3)))
+    policy = Policy(axes, "full", [[Rule(0.5, ordinal), Rule(0.5, 1 - np.eye(3))]])
+    np.testing.assert_array_equal(policy.losses_for(axes, "diagonal"), [[[[-1, -1, -1], [1, 1, 1]]]])
+
+
+@pytest.mark.parametrize(
+    ("axes", "words"),
+    [
+        (Axes((0, 2), cells=SEXES), "same classes"),
+        (Axes((0, 1), (1, 0), SEXES), "decisions"),
+        (Axes((0, 1)), "attributes"),
+    ],
+)
+def test_rules_for_a_problem_of_other_names(axes, words):
+    policy = Policy(Axes((0, 1), cells=SEXES), "full", [[Rule(1, ZERO_ONE)]] * 2)
+    with pytest.raises(ValueError, match=words):
+        policy.losses_for(axes, "full")

@@ -21,7 +21,10 @@ AXES = Axes(("ok", "fraud"), ("ok", "fraud", "review"), Cells(("sex", "old"), ((
 
 def make():
     rng = np.random.default_rng(0)
-    rules = [[Rule(0.1, rng.normal(size=(2, 3))), Rule(0.9, rng.normal(size=(2, 3)))], [Rule(1, rng.normal(size=(2, 3)))]]
+    rules = [
+        [Rule(0.1, rng.normal(size=(2, 3))), Rule(0.9, rng.normal(size=(2, 3)))],
+        [Rule(1, rng.normal(size=(2, 3)))],
+    ]
     return Policy(AXES, "full", rules, [1, 0])
 
 
@@ -65,16 +68,24 @@ def test_a_file_laid_out_anew_still_loads(saved):
     assert Policy.load(saved) == make()
 
 
-@pytest.mark.parametrize("labels", [("a", "b"), (0, 1), (0.5, 1.0), (False, True), (1, "1"), ("\x00", "\ud800é\"\\")])
+@pytest.mark.parametrize(
+    "labels", [("a", "b"), (0, 1), (0.5, 1.0), (False, True), (1, "1"), ("\x00", '\ud800é"\\')]
+)
 def test_labels_keep_their_types(tmp_path, labels):
-    policy = Policy(Axes(labels, cells=Cells(("g",), tuple((label,) for label in labels))), "full", [[Rule(1, np.eye(2))]] * 2)
+    policy = Policy(
+        Axes(labels, cells=Cells(("g",), tuple((label,) for label in labels))),
+        "full",
+        [[Rule(1, np.eye(2))]] * 2,
+    )
     policy.save(tmp_path / "p.json")
     loaded = Policy.load(tmp_path / "p.json")
     for made in (loaded.axes.classes, loaded.axes.decisions, [cell[0] for cell in loaded.axes.cells.values]):
         assert [(type(value), value) for value in made] == [(type(value), value) for value in labels]
 
 
-LABELS = st.one_of(st.text(max_size=5), st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False))
+LABELS = st.one_of(
+    st.text(max_size=5), st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)
+)
 
 
 @st.composite
@@ -117,7 +128,10 @@ def test_any_policy_round_trips_bit_for_bit(policy):
         (b'{"format": "metricfit.policy"}', '"version" must be a positive integer; it is None'),
         (b'{"format": "metricfit.policy", "version": true}', '"version" must be'),
         (b'{"format": "metricfit.policy", "version": "1"}', '"version" must be'),
-        (b'{"format": "metricfit.policy", "version": 2, "metricfit": "9.1"}', r"newer metricfit \('9.1'\).*upgrade"),
+        (
+            b'{"format": "metricfit.policy", "version": 2, "metricfit": "9.1"}',
+            r"newer metricfit \('9.1'\).*upgrade",
+        ),
         (b'{"format": "metricfit.policy", "version": 1}', "checksum does not match"),
         (b'{"format": "metricfit.policy", "format": "x"}', "same key twice"),
         (b'{"format": NaN}', "holds NaN"),
@@ -226,13 +240,19 @@ def test_from_dict_checks_too_and_changes_nothing():
     before = copy.deepcopy(document)
     assert Policy.from_dict(document) == make()
     assert document == before
-    for wrong in ([], None, {**document, "version": 9}, {**document, "format": "x"}, {"format": "metricfit.policy"}):
+    for wrong in (
+        [],
+        None,
+        {**document, "version": 9},
+        {**document, "format": "x"},
+        {"format": "metricfit.policy"},
+    ):
         with pytest.raises(PolicyFileError):
             Policy.from_dict(wrong)
 
 
 def test_size_limit(saved):
-    with pytest.raises(PolicyFileError, match="larger than 100 bytes.*max_bytes"):
+    with pytest.raises(PolicyFileError, match=r"larger than 100 bytes.*max_bytes"):
         Policy.load(saved, max_bytes=100)
     assert Policy.load(saved, max_bytes=saved.stat().st_size) == make()
 

@@ -22,7 +22,13 @@ def test_contiguous_floats_are_not_copied(dtype):
 
 def test_other_orders_and_frames_become_contiguous():
     proba = np.array([[0.2, 0.8], [0.6, 0.4], [1.0, 0.0]])
-    for given in (np.asfortranarray(proba), proba.tolist(), pd.DataFrame(proba), pl.DataFrame(proba), proba[::1]):
+    for given in (
+        np.asfortranarray(proba),
+        proba.tolist(),
+        pd.DataFrame(proba),
+        pl.DataFrame(proba),
+        proba[::1],
+    ):
         checked = check_proba(given, 2)
         assert checked.flags.c_contiguous
         np.testing.assert_array_equal(checked, proba)
@@ -164,7 +170,9 @@ def test_messages():
     assert some(range(7)) == "0, 1, 2, 3, 4 and 2 more"
     assert rows_text(np.arange(10, 20)) == "10 rows (10, 11, 12, 13, 14 and 5 more)"
     assert rows_text(np.array([3])) == "1 row (3)"
-    assert unknown("metric", "gmean", ["g_mean", "h_mean"]).startswith("unknown metric 'gmean'; did you mean 'g_mean'?")
+    assert unknown("metric", "gmean", ["g_mean", "h_mean"]).startswith(
+        "unknown metric 'gmean'; did you mean 'g_mean'?"
+    )
     assert unknown("class", "xyz", []) == "unknown class 'xyz'. Known: none"
 
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from metricfit.confusion import Axes
+from metricfit.layout import Layout, expand, shape_of
 from metricfit.types import FloatArray, IntArray, Label
 
 WEIGHT_TOLERANCE = 1e-9
@@ -121,3 +123,36 @@ class Table(NamedTuple):
         for bound in self.upper.T:
             chosen += number >= bound[cell]
         return chosen
+
+
+def losses_for(
+    axes: Axes, layout: Layout, rules: Sequence[Sequence[Rule]], to: Axes, to_layout: Layout
+) -> list[FloatArray]:
+    """Return the rules of all cells as whole losses over other cells, in another layout."""
+    if (axes.classes, axes.decisions) != (to.classes, to.decisions):
+        raise ValueError("a policy to start from must have the same classes and decisions, in the same order")
+    if axes.cells.names not in ((), to.cells.names):
+        raise ValueError(
+            f"a policy to start from must have the same attributes or none; it has {axes.cells.names}, the "
+            f"problem has {to.cells.names}"
+        )
+    index = {cell: a for a, cell in enumerate(axes.cells.values)}
+    places = [index.get(cell, 0) for cell in to.cells.values]
+    losses = []
+    for rank in range(max(map(len, rules))):
+        whole = np.array([rules[a][min(rank, len(rules[a]) - 1)].loss for a in places])
+        made = whole if layout == to_layout else _translate(whole, to_layout, to)
+        if made is not None:
+            losses.append(made)
+    return losses
+
+
+def _translate(loss: FloatArray, layout: Layout, axes: Axes) -> FloatArray | None:
+    """Return a loss in the other layout, or None if it cannot be said there."""
+    if layout == "full":
+        return expand(loss, "diagonal", axes)
+    columns = np.arange(axes.k)
+    made = np.zeros(shape_of("diagonal", axes))
+    made[:, 1] = loss[:, (axes.match + 1) % axes.n, columns]  # the entry of some class that j does not name
+    made[:, 0] = np.where(axes.match >= 0, loss[:, axes.match, columns] - made[:, 1], 0.0)
+    return made if np.allclose(expand(made, "diagonal", axes), loss, rtol=1e-9, atol=0.0) else None

@@ -14,9 +14,9 @@ from metricfit import policy_file
 from metricfit.confusion import Axes, Cells
 from metricfit.layout import Layout, shape_of
 from metricfit.messages import unknown
-from metricfit.mixture import Rule, Table, shares_of, singles_of
+from metricfit.mixture import Rule, Table, losses_for, shares_of, singles_of
 from metricfit.policy_file import PolicyFileError
-from metricfit.rowhash import cell_keys, uniform
+from metricfit.rowhash import cell_keys, salt_of, uniform
 from metricfit.types import FloatArray, IntArray
 from metricfit.validation import check_proba, row_blocks
 
@@ -168,7 +168,7 @@ class Policy:
         if randomize == "draw":
             number: FloatArray = np.random.default_rng(random_state).random(len(rows))
             return self._table.choose(number, cell)
-        salt = _salt(random_state)
+        salt = salt_of(random_state)
         if not self._table.upper.size:  # one rule in each cell
             return np.zeros(len(rows), dtype=np.intp)
         return self._table.choose(uniform(rows, cell, cell_keys(self.axes.cells.values), salt), cell)
@@ -193,6 +193,30 @@ class Policy:
         labels[:] = decisions
         return labels
 
+    def losses_for(self, axes: Axes, layout: Layout) -> list[FloatArray]:
+        """Return the rules as losses over the cells of another problem, for a warm start.
+
+        Parameters
+        ----------
+        axes : Axes
+            The other problem's axes, with the same classes and decisions. Cells that the policy does not know
+            get the rules of its first cell.
+        layout : {"diagonal", "full"}
+            The other problem's layout. Rules that it cannot express are left out.
+
+        Returns
+        -------
+        list of ndarrays of shape (A, s, k)
+
+        Examples
+        --------
+        >>> policy = Policy(Axes((0, 1)), "diagonal", [[Rule(1, [[-1, -2], [0, 1]])]])
+        >>> policy.losses_for(policy.axes, "full")
+        [array([[[-1.,  1.],
+                [ 0., -1.]]])]
+        """
+        return losses_for(self.axes, self.layout, self.rules, axes, layout)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as a document of plain lists, numbers and strings.
 
@@ -201,26 +225,7 @@ class Policy:
         >>> Policy(Axes((0, 1)), "full", [[Rule(1, [[0, 1], [1, 0]])]]).to_dict()["cells"]
         [{'rules': [{'weight': 1.0, 'loss': [[0.0, 1.0], [1.0, 0.0]]}], 'single': 0}]
         """
-        cells = [
-            {
-                "rules": [{"weight": rule.weight, "loss": rule.loss.tolist()} for rule in mixture],
-                "single": index,
-            }
-            for mixture, index in zip(self.rules, self.single, strict=True)
-        ]
-        return {
-            "format": policy_file.FORMAT,
-            "version": policy_file.VERSION,
-            "metricfit": policy_file.package_version(),
-            "classes": list(self.axes.classes),
-            "decisions": list(self.axes.decisions),
-            "attributes": {
-                "names": list(self.axes.cells.names),
-                "values": [list(cell) for cell in self.axes.cells.values],
-            },
-            "layout": self.layout,
-            "cells": cells,
-        }
+        return policy_file.document(self.axes, self.layout, self.rules, self.single)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Policy:
@@ -282,6 +287,12 @@ class Policy:
         ------
         PolicyFileError
             If the file is damaged, from a newer version, or no policy file.
+
+        Examples
+        --------
+        >>> Policy.load("no-such-policy.json")
+        Traceback (most recent call last):
+        FileNotFoundError: [Errno 2] No such file or directory: 'no-such-policy.json'
         """
         try:
             return cls.from_dict(policy_file.decode(policy_file.read(path, max_bytes)))
@@ -307,13 +318,3 @@ class Policy:
             f"{self.axes.n} classes, {self.axes.k} decisions, {len(self.rules)} cells, {self.n_rules} rules"
         )
         return f"Policy({sizes}, layout={self.layout!r})"
-
-
-def _salt(random_state: Any) -> int:
-    if random_state is None:
-        return 0
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-        raise ValueError(
-            f"random_state must be an integer or None for randomize='hash'; got {random_state!r}"
-        )
-    return int(random_state)

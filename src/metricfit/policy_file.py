@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
 
+from metricfit.confusion import Axes
 from metricfit.messages import some
+from metricfit.mixture import Rule
 
 FORMAT = "metricfit.policy"
 VERSION = 1
@@ -35,6 +37,27 @@ def package_version() -> str:
         return metadata.version("metricfit")
     except metadata.PackageNotFoundError:
         return "unknown"  # run from a source folder that is not installed
+
+
+def document(
+    axes: Axes, layout: str, rules: Sequence[Sequence[Rule]], single: Sequence[int]
+) -> dict[str, Any]:
+    """Return the parts of a policy as plain lists, numbers and strings; `parts` is the way back."""
+    cells = [
+        {"rules": [{"weight": rule.weight, "loss": rule.loss.tolist()} for rule in mixture], "single": index}
+        for mixture, index in zip(rules, single, strict=True)
+    ]
+    names, values = list(axes.cells.names), [list(cell) for cell in axes.cells.values]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "metricfit": package_version(),
+        "classes": list(axes.classes),
+        "decisions": list(axes.decisions),
+        "attributes": {"names": names, "values": values},
+        "layout": layout,
+        "cells": cells,
+    }
 
 
 def encode(document: Mapping[str, Any]) -> bytes:

@@ -55,6 +55,17 @@ def _canonical(value: Label) -> str | int | float:
     return value if isinstance(value, str) or value != int(value) else int(value)
 
 
+def salt_of(random_state: Any) -> int:
+    """Return the salt that ``random_state`` asks for; 0 for None."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise ValueError(
+            f"random_state must be an integer or None for randomize='hash'; got {random_state!r}"
+        )
+    return int(random_state)
+
+
 def uniform(proba: FloatArray, cell: IntArray, keys: UInt64Array, salt: int = 0) -> FloatArray:
     """Return a number in [0, 1) for each row, from its probabilities, its cell and a salt.
 
