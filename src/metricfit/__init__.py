@@ -1,6 +1,7 @@
 """Fit the metric you are judged by, under the constraints you must keep."""
 
 from metricfit.confusion import Confusion
+from metricfit.estimator import MetricClassifier
 from metricfit.metrics import (
     Constraint,
     Metric,

@@ -148,13 +148,13 @@ class Policy:
         cell = self.axes.cells.encode(sensitive_features, len(rows))
         chances: FloatArray = np.zeros((len(rows), self.axes.k))
         for block in row_blocks(len(rows), self.axes.n):
-            part, part_cell, out = rows[block], cell[block], chances[block]
+            part, part_cell, out = rows[block], cell[block], chances[block].reshape(-1)
             for rank, shares in enumerate(self._table.share.T):
                 share = shares[part_cell]
                 using = np.flatnonzero(share)
                 some = part if len(using) == len(part) else part[using]
                 made = self._apply(some, self._table.start[part_cell[using]] + rank)
-                out[using, made] += share[using]
+                out[using * self.axes.k + made] += share[using]
         return chances
 
     @cached_property

@@ -99,7 +99,7 @@ def optimize(
     (1.0, [0, 0, 1, 1])
     """
     problem = Problem.of(objective, constraints)
-    _check_options(tol, max_calls, max_seconds, confusion)
+    check_options(tol, max_calls, max_seconds, confusion)
     rows = Rows.of(
         proba,
         y,
@@ -133,7 +133,7 @@ def solve(
         program,
         oracle,
         tol,
-        chosen.default_calls if max_calls is None else max_calls,
+        chosen.calls(program) if max_calls is None else max_calls,
         np.inf if max_seconds is None else max_seconds,
         random_state,
     )
@@ -173,7 +173,8 @@ def threads(n_jobs: int | None) -> int:
     return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
-def _check_options(tol: float, max_calls: int | None, max_seconds: float | None, confusion: str) -> None:
+def check_options(tol: float, max_calls: int | None, max_seconds: float | None, confusion: str) -> None:
+    """Raise if an option of `optimize` makes no sense."""
     if not tol >= 0 or not np.isfinite(tol):
         raise ValueError(f"tol must be a number >= 0, got {tol!r}")
     if max_calls is not None and (

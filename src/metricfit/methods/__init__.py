@@ -7,11 +7,16 @@ import difflib
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Outcome, Record, Status, Walk, run
 from metricfit.methods.bisection import Bisection
 from metricfit.methods.column_generation import ColumnGeneration
+from metricfit.methods.ellipsoid import Ellipsoid
 from metricfit.methods.frank_wolfe import FrankWolfe
+from metricfit.methods.gda import GDA
+from metricfit.methods.grid import Grid
+from metricfit.methods.split_frank_wolfe import SplitFrankWolfe
 from metricfit.problem import Program
 
 METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (ColumnGeneration, FrankWolfe, Bisection)
+    method.name: method
+    for method in (ColumnGeneration, FrankWolfe, SplitFrankWolfe, GDA, Ellipsoid, Bisection, Grid)
 }
 
 
@@ -39,14 +44,18 @@ def choose(method: str | Method, program: Program) -> Method:
 
 __all__ = [
     "FEASIBLE",
+    "GDA",
     "METHODS",
     "Bisection",
     "ColumnGeneration",
+    "Ellipsoid",
     "FrankWolfe",
+    "Grid",
     "Iterate",
     "Method",
     "Outcome",
     "Record",
+    "SplitFrankWolfe",
     "Status",
     "Walk",
     "choose",

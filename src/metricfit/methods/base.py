@@ -52,12 +52,15 @@ class Iterate:
         A lower bound of the (minimised) objective found in this iteration.
     multipliers : tuple of arrays
         For each constraint, the multipliers of its functions, in units of the objective.
+    settled : bool
+        Whether a gap within the tolerance is reason to stop.
     """
 
     weights: FloatArray
     u: FloatArray
     bound: float = -np.inf
     multipliers: tuple[FloatArray, ...] | None = None
+    settled: bool = True
 
 
 class Method:
@@ -78,6 +81,14 @@ class Method:
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield one iterate after the other."""
         raise NotImplementedError
+
+    def calls(self, program: Program) -> int:
+        """Return the budget of oracle calls when the user gives none."""
+        return self.default_calls
+
+    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
+        """Return what the method makes of its iterates in the end, however the walk ended; the best one by default."""
+        return best
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Return a simpler mixture that is at most ``slack`` worse; the same by default."""
@@ -203,7 +214,8 @@ def run(
             record = _record(program, walk, best, bound)
             records.append(record)
             _report(record, verbose)
-            if program.excess(best.u) <= FEASIBLE and program.value(best.u) - bound <= walk.tol:
+            kept = program.excess(best.u) <= FEASIBLE
+            if iterate.settled and kept and program.value(best.u) - bound <= walk.tol:
                 status = "optimal"
                 break
             if callback is not None and callback(record) is True:
@@ -217,7 +229,12 @@ def run(
         steps.close()  # type: ignore[attr-defined]
     if best is None:
         best = _first(program, walk, interrupted)
-    value = program.value(best.u)
+    finished = better(program, best, method.finish(program, walk, best))
+    value = program.value(finished.u)
+    if finished is not best and status in ("stalled", "max_calls"):
+        kept = program.excess(finished.u) <= FEASIBLE
+        status = "optimal" if kept and value - bound <= walk.tol else status
+    best = finished
     if program.excess(best.u) <= FEASIBLE:
         best = method.polish(program, walk, best, max(walk.tol - max(value - bound, 0.0), 0.0))
         value = program.value(best.u)

@@ -1,32 +1,60 @@
-"""Bisection for ratios of linear functions (Algorithm 4, Theorem 16 of the paper)."""
+"""Bisection for ratios of linear functions (Algorithms 4 and 8, Theorems 15 and 19 of the paper)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from metricfit.methods.base import Iterate, Method, Walk
+from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
+from metricfit.methods.columns import Columns
+from metricfit.methods.generation import generate
+from metricfit.methods.master import level_goal
+from metricfit.methods.opening import feasible_start
+from metricfit.methods.pruning import mixture
 from metricfit.metrics.curvature import Curvature
 from metricfit.metrics.expression import at_most
 from metricfit.problem import Program
+
+# The inner problem of a level is undecided when its minimum is known to be this close to zero.
+UNDECIDED = 1e-9
 
 
 class Bisection(Method):
     r"""Minimise :math:`\psi(C) = \langle A, C \rangle / \langle B, C \rangle` by asking whether a level can be beaten.
 
-    Symbols: ``low`` and ``high`` are :math:`\alpha^t` and :math:`\beta^t`, ``level`` is :math:`\gamma^t`; the price is
-    :math:`A - \gamma^t B`. The level is beaten when the oracle's rule has a ratio of at most :math:`\gamma^t`. Only a
-    non-negative minimum of :math:`\langle A - \gamma B, C \rangle` raises the bound.
+    Without constraints one oracle call for :math:`A - \gamma B` tells. With constraints, or for the worst of several ratios, the inner problem is to minimise
+    :math:`\max_j \langle A_j - \gamma B_j, C \rangle` subject to the constraints, which column generation does, from the rules found for the levels before.
+
+    The printed Algorithm 8 keeps the rule when :math:`\psi(C) \ge \gamma`, which would maximise the loss. Here, as in Algorithm 4, a feasible rule with
+    :math:`\psi(C) \le \gamma` is kept and lowers :math:`\beta`, anything else raises :math:`\alpha`.
+
+    Symbols: ``low`` and ``high`` are :math:`\alpha^t` and :math:`\beta^t`, ``level`` is :math:`\gamma^t`. Only a level that no rule beats raises the bound: with an exact
+    oracle, a non-negative minimum of the inner problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricfit as mf
+    >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
+    >>> mf.optimize(proba, [0, 0, 1, 1], "f_beta(1, 1)", [mf.coverage(1) <= 0.25], method="bisection").value.__round__(4)
+    0.6667
     """
 
     name = "bisection"
-    reference = "Algorithm 4"
+    reference = "Algorithms 4 and 8"
     accepts = frozenset({Curvature.LINEAR, Curvature.RATIO})
-    default_calls = 200
+    constrained = True
+    default_calls = 1000
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Yield the best deterministic rule after each halving."""
+        """Yield the best rule after each halving, or after each oracle call of the inner problem."""
+        single = not program.limits and at_most(program.objective, 0.5).size == 1
+        yield from self._levels(program, walk) if single else self._constrained(program, walk)
+
+    def _levels(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Algorithm 4: the best rule for each level is deterministic."""
         start = walk.call(program.objective.gradient(program.uniform(walk.oracle.margins)))
         best, high = start, program.value(walk.vectors[start])
         low = program.lowest_value
@@ -40,3 +68,34 @@ class Bisection(Method):
             if value > level:
                 low = level
             yield Iterate(np.eye(best + 1)[best], walk.vectors[best], low)
+
+    def _constrained(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Algorithm 8: each level is a constrained problem."""
+        yield from feasible_start(program, walk)
+        if not walk.vertices:
+            walk.call(program.objective.gradient(program.uniform(walk.oracle.margins)))
+        columns = Columns(program)
+        for place, vertex in enumerate(walk.vertices):
+            columns.add(place, vertex)
+        best = mixture(program, walk)
+        low, high, bound = program.lowest_value, program.value(best.u), program.lowest_value
+        while high - low > walk.tol / 2:
+            level = (low + high) / 2
+            inner = replace(program, objective=level_goal(program, level))
+            beaten = False
+            for iterate in generate(inner, walk, columns):
+                value = inner.value(iterate.u)
+                beaten = value <= 0 and program.excess(iterate.u) <= FEASIBLE
+                if beaten:
+                    best, high = iterate, min(high, program.value(iterate.u))
+                elif iterate.bound >= 0:
+                    bound = max(bound, level)
+                yield replace(best, bound=bound)
+                if beaten or iterate.bound >= 0 or value - iterate.bound <= UNDECIDED:
+                    break
+            if not beaten:
+                low = level
+
+    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
+        """Return the best mixture of all rules found, with the prices of the constraints."""
+        return mixture(program, walk) if program.limits else best

@@ -6,14 +6,37 @@ for each, as in the decomposition of Dantzig and Wolfe.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from metricfit.metrics.expression import Largest
 from metricfit.oracles.base import Vertex
 from metricfit.problem import Program
 from metricfit.types import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A mixture of columns with the multipliers that support it.
+
+    ``multipliers`` (of the rows of each constraint) and ``theta`` (of the parts of each maximum) define the
+    tangent plane that is priced next; for a ratio, ``level_theta`` belongs to the parts of its level function, and
+    ``scale`` turns multipliers into units of the objective.
+    """
+
+    alpha: FloatArray
+    u: FloatArray
+    multipliers: tuple[FloatArray, ...]
+    theta: dict[Largest, FloatArray] = field(default_factory=dict)
+    scale: float = 1.0
+    level_theta: FloatArray | None = None
+
+
+class Unsolved(Exception):
+    """A solver gave up on a master problem."""
 
 
 class Columns:
@@ -70,7 +93,7 @@ class Columns:
         return np.asarray(self.matrix @ alpha + self.program.constant)
 
     def weights(self, alpha: FloatArray, vertices: int) -> FloatArray:
-        """Return the mixture as a table (cells, vertices)."""
+        """Return the mixture of the first ``len(alpha)`` columns as a table (cells, vertices)."""
         table = np.zeros((len(self.program.axes.cells), vertices))
-        table[self.cell, self.vertex] = alpha
+        table[self.cell[: alpha.size], self.vertex[: alpha.size]] = alpha
         return table

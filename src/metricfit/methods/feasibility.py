@@ -11,11 +11,14 @@ import numpy as np
 
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.columns import Columns
+from metricfit.methods.generation import generate
 from metricfit.metrics.expression import Largest, Stack
 from metricfit.problem import InfeasibleError, Limit, Program
 
 # Feasible with this much to spare is feasible enough to start from.
 ROOM = 1e-6
+# Where labels are counted, rules tried in vain around the priced one before a constraint counts as out of reach.
+PROBES = 5
 
 
 def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
@@ -26,9 +29,7 @@ def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
 
 def descend(program: Program, walk: Walk, columns: Columns, target: float) -> Iterator[Iterate]:
     """Minimise a phase-one objective until the target is reached, proven out of reach, or nothing more is gained."""
-    from metricfit.methods.column_generation import generate
-
-    for iterate in generate(program, walk, columns):
+    for iterate in generate(program, walk, columns, PROBES):
         yield iterate
         value = program.value(iterate.u)
         if value <= target or iterate.bound > FEASIBLE or value - iterate.bound <= FEASIBLE:

@@ -46,6 +46,14 @@ class Polyhedron:
     rows: list[Rows] = field(default_factory=list)
     maxima: list[Largest] = field(default_factory=list)
 
+    def copy(self) -> Polyhedron:
+        """Return a copy to which rows can be added."""
+        return Polyhedron(self.width, list(self.rows), list(self.maxima))
+
+    def row(self, node: Node) -> FloatArray:
+        """Return a node of size one as a row of coefficients over (u, t)."""
+        return np.asarray(self.form(node)[0].toarray().ravel())
+
     def limit(self, owner: object, node: Node) -> None:
         """Demand that all values of a node are <= 0."""
         matrix, constant = self.form(node)

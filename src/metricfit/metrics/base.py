@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 import scipy.sparse as sp
@@ -94,6 +94,10 @@ class Metric:
     def at(self, **where: object) -> Metric:
         """Return the metric on the rows whose attributes have the given value, or one of the given values."""
         return Sliced(self, where)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Pickle by the call that made the metric, if any: its parts hold functions that cannot be pickled."""
+        return vars(self).get("_made") or super().__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
         sense = {1: "higher is better", -1: "lower is better", 0: "no direction"}[self.direction]

@@ -7,7 +7,9 @@ Every function returns a `Metric` and is listed in `METRICS`, which the text for
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypeVar
+from copy import deepcopy
+from functools import wraps
+from typing import Literal, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,9 +41,21 @@ F = TypeVar("F", bound=Callable[..., Metric])
 
 
 def listed(function: F) -> F:
-    """Add a metric function to `METRICS`."""
-    METRICS[function.__name__] = function
-    return function
+    """Add a metric function to `METRICS`, and let its metrics be pickled as the call that made them."""
+
+    @wraps(function)
+    def recorded(*args: object, **kwargs: object) -> Metric:
+        metric = function(*args, **kwargs)
+        object.__setattr__(metric, "_made", (remake, deepcopy((function.__name__, args, kwargs))))
+        return metric
+
+    METRICS[function.__name__] = recorded
+    return cast(F, recorded)
+
+
+def remake(name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> Metric:
+    """Return the metric that a listed function makes of these arguments."""
+    return METRICS[name](*args, **kwargs)
 
 
 # Linear functions of the n x k matrix, as rows of coefficients.

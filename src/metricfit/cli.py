@@ -1,0 +1,258 @@
+"""The `metricfit` command: reads the arguments, runs a command, and turns errors into exit codes.
+
+Exit codes: 0 done, 2 usage, 3 infeasible, 4 bad data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import math
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from metricfit.commands.errors import CommandError, UsageError
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+SCORES_HELP = "table of scores: .csv, .parquet or .arrow; SCORES comes before the options"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; those of the process by default.
+
+    Returns
+    -------
+    int
+        0 done, 2 usage, 3 infeasible, 4 bad data.
+
+    Examples
+    --------
+    >>> from metricfit.cli import main
+    >>> main(["metrics", "min_recall"])  # doctest: +ELLIPSIS
+    min_recall(): concave, not smooth, higher is better
+    ...
+    0
+    """
+    try:
+        options = build_parser().parse_args(argv)
+        # Only the command that runs is imported, and it imports scikit-learn or pyarrow only if it needs to.
+        code = importlib.import_module(f"metricfit.commands.{options.command}").run(options)
+        sys.stdout.flush()
+        return int(code)
+    except CommandError as error:
+        print(f"metricfit: {error}", file=sys.stderr)
+        return error.code
+    except KeyboardInterrupt:
+        print("metricfit: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader, such as head, has seen enough. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are the command's errors."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise in place of printing the usage and leaving."""
+        raise UsageError(f"{message}; see '{self.prog} --help'")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands.
+
+    Examples
+    --------
+    >>> build_parser().parse_args(["metrics", "g_mean"]).name
+    'g_mean'
+    """
+    from metricfit import __version__
+
+    parser = Parser(
+        prog="metricfit",
+        description="Fit the metric you are judged by, under the constraints you must keep.",
+        epilog="Exit codes: 0 done, 2 usage, 3 infeasible, 4 bad data.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"metricfit {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    _demo(commands)
+    _fit(commands)
+    _apply(commands)
+    _evaluate(commands)
+    _metrics(commands)
+    return parser
+
+
+Commands = argparse._SubParsersAction
+
+
+def _add(commands: Commands[Parser], name: str, text: str, epilog: str = "") -> Parser:
+    return commands.add_parser(
+        name,
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=epilog,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _demo(commands: Commands[Parser]) -> None:
+    _add(commands, "demo", "run the main job on a generated fraud-triage data set")
+
+
+def _fit(commands: Commands[Parser]) -> None:
+    parser = _add(
+        commands,
+        "fit",
+        "find the best policy for a metric under constraints, from a table of scores",
+        "example:\n  metricfit fit scores.csv --label y --proba-prefix p_ --maximize g_mean \\\n"
+        "      --subject-to \"precision('fraud') >= 0.9\" --out policy.json",
+    )
+    _scores(parser)
+    _labelled(parser)
+    parser.add_argument(
+        "--attribute", metavar="COL", nargs="+", action="extend", default=[], help=ATTRIBUTE_HELP
+    )
+    parser.add_argument(
+        "--decision",
+        metavar="D",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="all decisions, by default the classes; others, such as review, are decisions that are no class",
+    )
+    goal = parser.add_mutually_exclusive_group(required=True)
+    goal.add_argument("--maximize", metavar="TEXT", help="metric to maximize, such as g_mean")
+    goal.add_argument(
+        "--minimize", metavar="TEXT", help="metric to minimize, such as 'cost([[0, 1], [5, 0]])'"
+    )
+    parser.add_argument(
+        "--subject-to",
+        metavar="TEXT",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="constraint to keep, such as \"precision('fraud') >= 0.9\"; may be given several times",
+    )
+    parser.add_argument("--method", default="auto", help="how to search (default: auto)")
+    parser.add_argument(
+        "--confusion",
+        choices=("labels", "model"),
+        default="labels",
+        help="count labels (default), or trust the probabilities as soft labels: the bound is then a proof",
+    )
+    parser.add_argument("--tol", type=_tolerance, default=1e-4, help="stop at this gap (default: 0.0001)")
+    parser.add_argument("--max-calls", metavar="N", type=_count, help="budget of oracle calls")
+    parser.add_argument("--max-seconds", metavar="S", type=_seconds, help="budget of time")
+    parser.add_argument("--seed", type=_seed, help="seed of the methods that draw")
+    parser.add_argument(
+        "-v", "--verbose", action="count", default=0, help="a line per iteration, to standard error"
+    )
+    parser.add_argument("--out", metavar="POLICY", required=True, help="policy file to write (JSON)")
+
+
+ATTRIBUTE_HELP = "column of an attribute of the rows, such as region; may be given several times"
+
+
+def _apply(commands: Commands[Parser]) -> None:
+    parser = _add(commands, "apply", "decide the rows of a table with a policy file, in their order")
+    parser.add_argument("policy", metavar="POLICY", help="policy file that 'metricfit fit' wrote")
+    _scores(parser)
+    parser.add_argument(
+        "--randomize",
+        choices=("hash", "draw", "never"),
+        default="hash",
+        help="which rule of the mixture a row gets: by a hash of the row (default), by a draw, or always one",
+    )
+    parser.add_argument("--seed", type=_seed, help="salt of the hash, or seed of the draw")
+    parser.add_argument(
+        "--keep", metavar="COL", nargs="+", action="extend", default=[], help="columns to copy to the output"
+    )
+    parser.add_argument(
+        "--with-probabilities", action="store_true", help="write the probability of each decision too"
+    )
+    parser.add_argument(
+        "--out", metavar="TABLE", required=True, help="table to write: .csv, .parquet or .arrow"
+    )
+
+
+def _evaluate(commands: Commands[Parser]) -> None:
+    parser = _add(commands, "evaluate", "print what a policy is expected to reach on labelled rows")
+    parser.add_argument("policy", metavar="POLICY", help="policy file that 'metricfit fit' wrote")
+    _scores(parser)
+    _labelled(parser)
+    parser.add_argument(
+        "--attribute",
+        metavar="COL",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="attributes of the metrics that the policy itself does not use",
+    )
+    parser.add_argument(
+        "--metric", metavar="TEXT", nargs="+", action="extend", default=[], help="metrics to evaluate"
+    )
+
+
+def _metrics(commands: Commands[Parser]) -> None:
+    parser = _add(commands, "metrics", "list the metrics, or tell all about one")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="name of a metric")
+
+
+def _scores(parser: Parser) -> None:
+    parser.add_argument("scores", metavar="SCORES", help=SCORES_HELP)
+    parser.add_argument(
+        "--proba-prefix", metavar="P", required=True, help="the probability of class c is in the column Pc"
+    )
+    parser.add_argument(
+        "--normalize", action="store_true", help="divide each row's probabilities by their sum"
+    )
+
+
+def _labelled(parser: Parser) -> None:
+    parser.add_argument("--label", metavar="COL", required=True, help="column of the true classes")
+    parser.add_argument("--weight", metavar="COL", help="column of the weights of the rows")
+
+
+def _tolerance(text: str) -> float:
+    return _real(text, at_least=0.0)
+
+
+def _seconds(text: str) -> float:
+    return _real(text, at_least=math.ulp(0.0))
+
+
+def _real(text: str, at_least: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not at_least <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number {'> 0' if at_least else '>= 0'}")
+    return value
+
+
+def _count(text: str) -> int:
+    return _whole(text, at_least=1)
+
+
+def _seed(text: str) -> int:
+    return _whole(text, at_least=0)
+
+
+def _whole(text: str, at_least: int) -> int:
+    if not (text.isascii() and text.isdecimal()) or int(text) < at_least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= {at_least}")
+    return int(text)

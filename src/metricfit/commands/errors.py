@@ -1,0 +1,69 @@
+"""Exit codes, and the errors that carry them out of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+DONE = 0
+USAGE = 2
+INFEASIBLE = 3
+BAD_DATA = 4
+
+
+class CommandError(Exception):
+    """A command cannot go on; the text is for the person at the terminal."""
+
+    code: int = USAGE
+
+
+class UsageError(CommandError):
+    """The command line asks for what cannot be done, whatever the data."""
+
+    code = USAGE
+
+
+class DataError(CommandError):
+    """A file is missing, damaged, or does not hold what the command needs."""
+
+    code = BAD_DATA
+
+
+@contextmanager
+def blamed_on_text() -> Iterator[None]:
+    """Turn a ValueError about the text of a metric into a `UsageError` that speaks of options.
+
+    Examples
+    --------
+    >>> with blamed_on_text():
+    ...     raise ValueError("unknown attribute 'sex'. Known: none")
+    Traceback (most recent call last):
+        ...
+    metricfit.commands.errors.UsageError: unknown attribute 'sex'. Known: none; name columns with --attribute
+    """
+    try:
+        yield
+    except ValueError as error:
+        text = str(error).removesuffix("; pass sensitive_features with a column of that name")
+        hint = "; name columns with --attribute" if text.startswith("unknown attribute ") else ""
+        raise UsageError(text + hint) from error
+
+
+@contextmanager
+def blamed_on(kind: type[CommandError], prefix: str = "") -> Iterator[None]:
+    """Turn a ValueError or OSError into an error of a kind.
+
+    Examples
+    --------
+    >>> with blamed_on(DataError, "scores.csv: "):
+    ...     raise ValueError("no rows")
+    Traceback (most recent call last):
+        ...
+    metricfit.commands.errors.DataError: scores.csv: no rows
+    """
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{prefix}{error.strerror or error}") from error
+    except ValueError as error:
+        raise kind(f"{prefix}{error}") from error

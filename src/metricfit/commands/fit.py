@@ -1,0 +1,143 @@
+"""`metricfit fit`: from a table of scores to a policy file."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from shlex import quote
+
+from metricfit.axes import Axes
+from metricfit.commands import summary
+from metricfit.commands.errors import DONE, INFEASIBLE, CommandError, DataError, blamed_on, blamed_on_text
+from metricfit.commands.expected import even_margins, of_most_probable
+from metricfit.commands.scores import as_class, read_scores
+from metricfit.commands.summary import number
+from metricfit.commands.tables import check_output
+from metricfit.methods import FEASIBLE, choose
+from metricfit.metrics import Constraint, Metric, parse
+from metricfit.metrics.base import Named
+from metricfit.oracles import PluginOracle, Rows
+from metricfit.problem import InfeasibleError, Problem
+from metricfit.result import Result
+from metricfit.solve import solve
+
+
+class _Infeasible(CommandError):
+    code = INFEASIBLE
+
+
+def run(options: Namespace) -> int:
+    """Fit a policy, write it, and print what was reached."""
+    check_output(options.out, options.scores)
+    with blamed_on_text():
+        problem = Problem.of(_objective(options.maximize, options.minimize), options.subject_to)
+    scores = read_scores(
+        options.scores,
+        options.proba_prefix,
+        label=options.label,
+        attributes=options.attribute,
+        weight=options.weight,
+        normalize=options.normalize,
+    )
+    decisions = [as_class(text, scores.classes) for text in options.decision] or None
+    with blamed_on(DataError, f"{options.scores}: "):
+        rows = Rows.of(
+            scores.proba,
+            scores.labels,
+            classes=scores.classes,
+            decisions=decisions,
+            sensitive_features=scores.attributes,
+            sample_weight=scores.weight,
+        )
+    _check(problem, rows.axes, options.method)
+    result = _solve(problem, PluginOracle(rows, options.confusion), options)
+    with blamed_on(DataError, f"--out {options.out}: "):
+        result.policy.save(options.out)
+    _report(problem, result, rows, options)
+    lost = [f"{r.name}, violated by {r.violation:.3g}" for r in result.constraints if r.violation > FEASIBLE]
+    if lost:
+        raise _Infeasible(f"the policy does not keep {'; '.join(lost)}. Give the search more time")
+    return DONE
+
+
+def _objective(maximize: str | None, minimize: str | None) -> Metric:
+    """Return the metric with the direction that the command line asks for."""
+    text = maximize if maximize is not None else minimize
+    metric = parse(text or "")
+    if isinstance(metric, Constraint):
+        raise ValueError(f"'{metric}' is a constraint; give it to --subject-to")
+    asked = 1 if maximize is not None else -1
+    if metric.direction == asked:
+        return metric
+    if metric.direction == -asked:
+        better, done = ("lower", "maximized") if asked > 0 else ("higher", "minimized")
+        print(f"metricfit: note: of {metric}, {better} is better; it is {done} as asked", file=sys.stderr)
+    return Named(str(metric), metric, asked)
+
+
+def _check(problem: Problem, axes: Axes, method: str) -> None:
+    """Refuse names that do not exist and methods that do not fit, so that later errors are about the data."""
+    with blamed_on_text():
+        choose(method, problem.bind(axes, even_margins(axes)))
+
+
+def _solve(problem: Problem, oracle: PluginOracle, options: Namespace) -> Result:
+    try:
+        return solve(
+            problem,
+            oracle,
+            options.method,
+            options.tol,
+            options.max_calls,
+            options.max_seconds,
+            options.seed,
+            verbose=options.verbose,
+        )
+    except InfeasibleError as error:
+        raise _infeasible(error) from error
+    except ValueError as error:
+        raise DataError(f"{options.scores}: {error}") from error
+
+
+def _infeasible(error: InfeasibleError) -> _Infeasible:
+    found = "no policy keeps" if error.proven else "no policy was found that keeps"
+    kind = "at all" if len(error.conflict) == 1 else "together"
+    rows = [["constraint", "violated by", "alone by"]]
+    for name, violation in error.violations.items():
+        rows.append([name, *(number(max(v, 0.0)) for v in (violation, error.alone[name]))])
+    lines = [
+        f"{found} all constraints; nothing was written",
+        f"  cannot be kept {kind}: {', '.join(error.conflict)}",
+        "  The closest policy, and the closest to each constraint alone:",
+        summary.table(rows, indent="    "),
+        "  Relax a limit by that much, or drop a constraint.",
+    ]
+    return _Infeasible("\n".join(lines))
+
+
+def _report(problem: Problem, result: Result, rows: Rows, options: Namespace) -> None:
+    axes, policy = rows.axes, result.policy
+    before = of_most_probable(PluginOracle(rows, options.confusion))
+    cells = f", {len(axes.cells)} cells of {' x '.join(axes.cells.names)}" if axes.cells.names else ""
+    soft = ", probabilities as soft labels" if options.confusion == "model" else ""
+    start = (
+        ""
+        if before is None
+        else f"  (argmax, the most probable class: {number(problem.objective(before), 6)})"
+    )
+    blocks = [
+        summary.problem_text(problem),
+        f"  {len(rows):,} rows of {options.scores}, {axes.n} classes, {axes.k} decisions{cells}{soft}",
+        "" if before is None else summary.rates_table([("", before, result.confusion)]),
+        summary.other_decisions(result.confusion),
+        summary.constraints_table(problem.constraints, result, before) if problem.constraints else "",
+        f"  value   {number(result.value, 6)}{start}\n"
+        f"  bound   {summary.bound_text(result)}\n"
+        f"  status  {result.status}: {summary.STATUS[result.status]}; {result.n_oracle_calls} oracle calls, "
+        f"{result.seconds:.2f} s, {result.method}\n"
+        f"  policy  {policy.n_rules} rule{'' if policy.n_rules == 1 else 's'}, written to {options.out}",
+        "To decide the rows of a table with the same columns:\n"
+        f"  metricfit apply {quote(options.out)} {quote(options.scores)} "
+        f"--proba-prefix {quote(options.proba_prefix)} --out decisions.csv",
+    ]
+    print("\n\n".join(block for block in blocks if block))

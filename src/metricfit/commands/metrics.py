@@ -1,0 +1,91 @@
+"""`metricfit metrics`: the metrics there are, read from their own declarations."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+from metricfit.commands.errors import DONE, UsageError
+from metricfit.messages import unknown
+from metricfit.metrics import METRICS, Metric
+
+#: What stands in for the arguments of a metric when its declarations are read.
+SAMPLES: dict[str, Any] = {
+    "c": "c",
+    "beta": 1.0,
+    "matrix": [[0.0, 1.0], [1.0, 0.0]],
+    "over": "attribute",
+    "baseline": "column",
+    "metric": METRICS["recall"]("c"),
+    "metrics": METRICS["recall"]("c"),
+}
+LINE = "{:<55}{:<8}{:<11}{}"
+
+
+def run(options: Namespace) -> int:
+    """Print a table of all metrics, or all about one."""
+    if options.name is None:
+        print(_listing())
+        return DONE
+    if options.name not in METRICS:
+        raise UsageError(unknown("metric", options.name, METRICS))
+    function = METRICS[options.name]
+    metric = sample(function)
+    smooth = "smooth" if metric.smooth else "not smooth"
+    better = {1: "higher is better", -1: "lower is better", 0: "neither direction is better"}[
+        metric.direction
+    ]
+    print(f"{signature(function)}: {metric.curvature.value}, {smooth}, {better}\n")
+    print(textwrap.indent(plain(inspect.getdoc(function) or ""), "  "))
+    return DONE
+
+
+def _listing() -> str:
+    lines = [LINE.format("metric", "better", "curvature", "smooth").rstrip()]
+    for function in METRICS.values():
+        metric = sample(function)
+        smooth = "yes" if metric.smooth else "no"
+        better = {1: "higher", -1: "lower", 0: "-"}[metric.direction]
+        lines.append(LINE.format(signature(function), better, metric.curvature.value, smooth).rstrip())
+        # Formulas are left to the page of one metric.
+        first = plain(inspect.getdoc(function) or "").split("\n")[0].partition(", $")[0].rstrip(".")
+        lines += textwrap.wrap(f"{first}.", 92, initial_indent="    ", subsequent_indent="    ")
+    lines += ["", "c is a class, over an attribute or a list of them. More about one: metricfit metrics NAME"]
+    return "\n".join(lines)
+
+
+def sample(function: Callable[..., Metric]) -> Metric:
+    """Return a metric with stand-ins for the arguments that have no default."""
+    parameters = inspect.signature(function).parameters.values()
+    needed = [p.name for p in parameters if p.default is p.empty]
+    return function(*(SAMPLES[name] for name in needed))
+
+
+def signature(function: Callable[..., Metric]) -> str:
+    """Return how a metric is called.
+
+    Examples
+    --------
+    >>> signature(METRICS["f_beta"]), signature(METRICS["minimum"])
+    ('f_beta(beta, c)', 'minimum(*metrics)')
+    """
+    words = []
+    for p in inspect.signature(function).parameters.values():
+        star = "*" if p.kind is p.VAR_POSITIONAL else ""
+        words.append(f"{star}{p.name}" + ("" if p.default is p.empty else f"={p.default!r}"))
+    return f"{getattr(function, '__name__', function)}({', '.join(words)})"
+
+
+def plain(text: str) -> str:
+    r"""Return a docstring without markup, its formulas between dollar signs.
+
+    Examples
+    --------
+    >>> print(plain(r"Share of rows decided right, :math:`\sum_i C_{ii}`."))
+    Share of rows decided right, $\sum_i C_{ii}$.
+    """
+    return re.sub(r":math:`([^`]*)`", r"$\1$", text).replace("``", "")

@@ -1,0 +1,174 @@
+"""A table of scores as arrays: class probabilities, labels, attributes and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metricfit.columns import factorize
+from metricfit.commands.errors import DataError, UsageError, blamed_on
+from metricfit.commands.tables import column_names, listing, read_columns
+from metricfit.messages import rows_text, some
+from metricfit.types import FloatArray, Label
+from metricfit.validation import SUM_TOLERANCE, check_proba, check_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What a command needs of a table; columns that were not asked for are None."""
+
+    proba: FloatArray
+    classes: tuple[Label, ...]
+    labels: Any = None
+    attributes: dict[str, Any] | None = None
+    weight: FloatArray | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.proba)
+
+
+def read_scores(
+    path: str,
+    prefix: str,
+    *,
+    label: str | None = None,
+    attributes: Sequence[str] = (),
+    weight: str | None = None,
+    classes: Sequence[Label] | None = None,
+    normalize: bool = False,
+) -> Scores:
+    """Read a table of scores.
+
+    Parameters
+    ----------
+    path : str
+        A CSV, Parquet or Arrow file.
+    prefix : str
+        The probability of class c is in the column ``<prefix>c``.
+    label, weight : str, optional
+        Columns of labels and of weights.
+    attributes : sequence of str
+        Columns of attributes.
+    classes : sequence of labels, optional
+        The classes there must be; by default those that the columns name.
+    normalize : bool
+        Divide each row's probabilities by their sum.
+
+    Returns
+    -------
+    Scores
+    """
+    if not prefix:
+        raise UsageError("--proba-prefix is empty; give what the names of the probability columns begin with")
+    others = [name for name in (label, *attributes, weight) if name is not None]
+    known = column_names(path)
+    if classes is None:
+        wanted = [name for name in known if name.startswith(prefix) and name != prefix and name not in others]
+    else:
+        wanted = [f"{prefix}{value}" for value in classes]
+    missing = [name for name in wanted if name not in known]
+    if missing or not wanted:
+        what = listing(missing) if missing else f"that begin with {prefix!r}"
+        raise DataError(f"{path}: there are no probability columns {what}; its columns are {listing(known)}")
+    table = read_columns(path, [*wanted, *others], [*wanted, *([weight] if weight else [])])
+    with blamed_on(DataError, f"{path}: "):
+        if classes is None:
+            wanted, classes = _classes(wanted, prefix, None if label is None else table[label], label)
+        labels = None if label is None else _labels(table[label], label, classes, prefix)
+        return Scores(
+            _probabilities(table, wanted, normalize),
+            tuple(classes),
+            labels,
+            {name: table[name] for name in attributes} if attributes else None,
+            check_weights(_numbers(table, weight), len(table), f"column {weight!r}") if weight else None,
+        )
+
+
+def _classes(
+    columns: Sequence[str], prefix: str, labels: Any, label: str | None
+) -> tuple[list[str], list[Label]]:
+    """Return probability columns and their classes, typed as the labels are; whole numbers are sorted."""
+    suffixes = [name.removeprefix(prefix) for name in columns]
+    values = [] if labels is None else factorize(labels, f"column {label!r}")[0]
+    if (
+        values
+        and all(not isinstance(v, str | bool) and v == int(v) for v in values)
+        and all(map(_whole, suffixes))
+    ):
+        pairs = sorted((int(suffix), name) for suffix, name in zip(suffixes, columns, strict=True))
+        return [name for _, name in pairs], [number for number, _ in pairs]
+    truths = {"False": False, "True": True}
+    if values and all(isinstance(v, bool) for v in values) and set(suffixes) <= set(truths):
+        return list(columns), [truths[suffix] for suffix in suffixes]
+    return list(columns), list(suffixes)
+
+
+def _whole(text: str) -> bool:
+    """Return whether a text is a whole number as Python writes it, so that its column can be found again."""
+    return text.removeprefix("-").isdecimal() and text.isascii() and str(int(text)) == text
+
+
+def as_class(text: str, classes: Sequence[Label]) -> Label:
+    """Return a label from the command line, typed as the classes are where it can be.
+
+    Examples
+    --------
+    >>> as_class("2", [0, 1]), as_class("review", [0, 1]), as_class("2", ["0", "1"])
+    (2, 'review', '2')
+    """
+    same = {str(value): value for value in classes}
+    whole = all(isinstance(value, int) and not isinstance(value, bool) for value in classes) and _whole(text)
+    return same.get(text, int(text) if whole else text)
+
+
+def _labels(column: Any, label: str, classes: Sequence[Label], prefix: str) -> Any:
+    values, codes = factorize(column, f"column {label!r}")
+    outside = [value not in classes for value in values]
+    if any(outside):
+        rows = rows_text(np.flatnonzero(np.array(outside)[codes]))
+        strange = some(value for value, out in zip(values, outside, strict=True) if out)
+        raise ValueError(
+            f"column {label!r} has labels without a probability column in {rows}: {strange}. The classes are "
+            f"{some(classes, limit=10)}, by the columns that begin with {prefix!r}; add columns or drop rows"
+        )
+    return column
+
+
+def _numbers(table: Any, name: str) -> FloatArray:
+    column = table[name]
+    array = np.asarray(column.to_numpy())
+    if not len(array):
+        return np.zeros(0)  # nothing to tell the type by
+    if array.dtype.kind not in "fiub":
+        bad = next((value for value in array.tolist() if not isinstance(value, int | float)), None)
+        raise ValueError(f"column {name!r} must hold numbers; it holds {bad!r}")
+    return array
+
+
+def _probabilities(table: Any, names: Sequence[str], normalize: bool) -> FloatArray:
+    columns = [_numbers(table, name) for name in names]
+    single = all(column.dtype == np.float32 for column in columns)
+    proba = np.empty((len(table), len(names)), dtype=np.float32 if single else np.float64)
+    for j, column in enumerate(columns):
+        proba[:, j] = column
+    # NaN and negative numbers are left to the check below, which has the words for them.
+    with np.errstate(invalid="ignore"):
+        sums = proba.sum(axis=1, dtype=np.float64)
+        off = (np.abs(sums - 1) > SUM_TOLERANCE) & (proba >= 0).all(axis=1) & np.isfinite(sums)
+    if normalize:
+        if np.any(off & (sums == 0)):
+            raise ValueError(
+                f"all probabilities are 0 in {rows_text(np.flatnonzero(sums == 0))}; drop these rows"
+            )
+        usable = np.isfinite(sums) & (sums > 0)
+        np.divide(proba, sums[:, None], out=proba, where=usable[:, None], casting="same_kind")
+    elif off.any():
+        raise ValueError(
+            f"the columns {listing(names)} do not sum to 1 (within {SUM_TOLERANCE:g}) in "
+            f"{rows_text(np.flatnonzero(off))}; repair these rows, or add --normalize to divide by the sums"
+        )
+    return check_proba(proba, name=f"a probability (columns {listing(names)})", allow_empty=True)

@@ -1,0 +1,214 @@
+"""Results as text for a terminal: rates per class, constraints with their prices, value and bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from metricfit.confusion import Confusion
+from metricfit.metrics import Constraint, Metric
+from metricfit.problem import Problem
+from metricfit.result import Result
+from metricfit.types import FloatArray
+
+SHOWN_CLASSES = 20
+#: A first column wider than this gets a line of its own, so that tables stay within 100 characters.
+WIDEST_NAME = 46
+STATUS = {
+    "optimal": "the gap is at most the tolerance",
+    "stalled": "nothing better was found",
+    "max_calls": "the budget of oracle calls is used up: the best so far",
+    "max_seconds": "the time is used up: the best so far",
+    "stopped": "by Ctrl-C: the best so far",
+}
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number in few characters; a dash where it is undefined.
+
+    Examples
+    --------
+    >>> number(0.9), number(-1e-7), number(2e-5), number(float("nan"))
+    ('0.9000', '0.0000', '2e-05', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    # Below a millionth it is the accuracy of a sum, not a result.
+    if 1e-6 < abs(value) < 0.5 * 10**-digits:
+        return f"{value:.0e}"
+    return f"{value if abs(value) > 1e-6 else 0.0:.{digits}f}"
+
+
+def problem_text(problem: Problem) -> str:
+    """Return a problem with a line for each constraint.
+
+    Examples
+    --------
+    >>> print(problem_text(Problem.of("g_mean", ["recall(1) >= 0.5", "precision(1) >= 0.9"])))
+    maximize g_mean()
+      subject to recall(1) >= 0.5
+                 precision(1) >= 0.9
+    """
+    head = f"{'maximize' if problem.sign < 0 else 'minimize'} {problem.objective}"
+    limits = "\n             ".join(map(str, problem.constraints))
+    return f"{head}\n  subject to {limits}" if limits else head
+
+
+def price_text(price: float) -> str:
+    """Return a price; what the solver's accuracy leaves over is no price.
+
+    Examples
+    --------
+    >>> price_text(1.29312), price_text(5e-10)
+    ('1.293', '0')
+    """
+    return "-" if math.isnan(price) else f"{price:.4g}" if abs(price) > 1e-7 else "0"
+
+
+def table(rows: Sequence[Sequence[str]], indent: str = "  ", widest: int = WIDEST_NAME) -> str:
+    """Return rows as aligned columns: the first to the left, the others to the right.
+
+    A first entry wider than ``widest`` gets a line of its own.
+
+    Examples
+    --------
+    >>> print(table([["class", "recall"], ["a", "0.5"]]))
+      class  recall
+      a         0.5
+    """
+    first = max((len(row[0]) for row in rows if len(row[0]) <= widest), default=0)
+    widths = [max(map(len, column)) for column in zip(*(row[1:] for row in rows), strict=True)]
+    lines = []
+    for name, *cells in rows:
+        if len(name) > widest:
+            lines.append(indent + name)
+            name = ""
+        padded = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+        lines.append((indent + "  ".join((name.ljust(first), *padded))).rstrip())
+    return "\n".join(lines)
+
+
+def rates(confusion: Confusion) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return precision and recall of each class, then the share of each decision; NaN where undefined.
+
+    Examples
+    --------
+    >>> precision, recall, share = rates(Confusion.from_predictions([0, 0, 1, 1], [0, 0, 1, 0]))
+    >>> precision.round(3).tolist(), recall.tolist(), share.tolist()
+    ([0.667, 1.0], [1.0, 0.5], [0.75, 0.25])
+    """
+    matrix, axes = confusion.matrix, confusion.axes
+    named = np.flatnonzero(axes.match >= 0)
+    place = axes.match[named]
+    shares = matrix.sum(axis=0)
+    precision, recall = np.full(axes.n, np.nan), np.zeros(axes.n)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        precision[place] = matrix[place, named] / shares[named]
+        recall[place] = matrix[place, named]
+        recall = recall / matrix.sum(axis=1)
+    return precision, recall, shares
+
+
+def rates_table(sides: Sequence[tuple[str, Confusion, Confusion]]) -> str:
+    """Return precision and recall per class before and after, for one or more sets of rows.
+
+    Parameters
+    ----------
+    sides : sequence of (title, before, after)
+        For each set of rows its title, the confusion of the most probable class, and the policy's.
+    """
+    classes = sides[0][1].classes[:SHOWN_CLASSES]
+    names = [text if len(text) <= 30 else f"{text[:27]}..." for text in map(str, classes)]
+    width = max(len("class"), *map(len, names))
+    heads = [" " * (width + 10)] * 2 + [f"  {'class':<{width}}  {'share':>6}"]
+    prior = sides[0][1].matrix.sum(axis=1)
+    lines = [f"  {name:<{width}}  {p:>6.1%}" for name, p in zip(names, prior, strict=False)]
+    for title, before, after in sides:
+        heads[0] += f"  {title:^32}"
+        heads[1] += f"  {'precision':>16}{'recall':>16}"
+        heads[2] += "  " + 2 * f"{'argmax':>8}{'policy':>8}"
+        old, new = rates(before), rates(after)
+        for i in range(len(lines)):
+            lines[i] += "  " + "".join(f"{number(r[i], 3):>8}" for r in (old[0], new[0], old[1], new[1]))
+    if len(classes) < len(sides[0][1].classes):
+        lines.append(f"  ... and {len(sides[0][1].classes) - len(classes)} more classes")
+    return "\n".join(line.rstrip() for line in [*heads, *lines] if line.strip())
+
+
+def other_decisions(confusion: Confusion) -> str:
+    """Return the shares of the decisions that are no class; empty when there is none.
+
+    Examples
+    --------
+    >>> other_decisions(Confusion.from_predictions([0, 1], [0, "review"]))
+    '  decisions that are no class: review 50.0%'
+    """
+    shares = rates(confusion)[2]
+    extra = np.flatnonzero(confusion.axes.match < 0)
+    parts = ", ".join(f"{confusion.decisions[j]} {shares[j]:.1%}" for j in extra)
+    return f"  decisions that are no class: {parts}" if parts else ""
+
+
+def metrics_table(metrics: Sequence[Metric], sides: Sequence[tuple[str, Confusion]]) -> str:
+    """Return the value of each metric on each side."""
+    rows = [["metric", *(title for title, _ in sides)]]
+    rows += [[str(m), *(number(m(confusion)) for _, confusion in sides)] for m in metrics]
+    return table(rows)
+
+
+def constraints_table(
+    constraints: Sequence[Constraint],
+    result: Result,
+    before: Confusion | None = None,
+    held_out: Confusion | None = None,
+) -> str:
+    """Return the constraints with limit, value, violation and price, and their values elsewhere if given.
+
+    Parameters
+    ----------
+    constraints : sequence of Constraint
+        Those of the problem.
+    result : Result
+        How they came out.
+    before, held_out : Confusion, optional
+        Of the most probable class on the same rows, and of the policy on other rows.
+    """
+    rows = [["constraint", "limit", "argmax", "value", "held out", "violation", "price"]]
+    for constraint, record in zip(constraints, result.constraints, strict=True):
+        metric = constraint.metric
+        rows.append(
+            [
+                str(metric),
+                f"{constraint.sense} {constraint.limit:g}",
+                "" if before is None else number(metric(before)),
+                number(record.value),
+                "" if held_out is None else number(metric(held_out)),
+                number(record.violation),
+                price_text(record.price),
+            ]
+        )
+    gone = {j for j, confusion in ((2, before), (4, held_out)) if confusion is None}
+    return table([[cell for j, cell in enumerate(row) if j not in gone] for row in rows])
+
+
+def gap_text(gap: float) -> str:
+    """Return a gap with one digit; below the accuracy of a sum it is 0.
+
+    Examples
+    --------
+    >>> gap_text(6.9e-5), gap_text(1e-16)
+    ('7e-05', '0')
+    """
+    return f"{gap:.0e}" if gap > 1e-12 else "0"
+
+
+def bound_text(result: Result) -> str:
+    """Return the bound in words: proven, estimated or unknown."""
+    if not math.isfinite(result.bound):
+        return "unknown"
+    kind = "proven" if result.certified else "estimated"
+    return f"{number(result.bound, 6)} ({kind}), gap {gap_text(result.gap)}"

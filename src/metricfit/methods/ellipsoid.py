@@ -1,0 +1,140 @@
+"""The ellipsoid method for non-smooth convex metrics (Algorithms 3 and 7, Theorems 14 and 18 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from metricfit.methods.base import Iterate, Method, Walk
+from metricfit.methods.domain import Domain
+from metricfit.methods.opening import feasible_start
+from metricfit.methods.parameters import positive
+from metricfit.methods.pruning import mixture
+from metricfit.methods.slack import slack_step
+from metricfit.metrics.curvature import Curvature
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+
+class Ellipsoid(Method):
+    r"""Maximise the dual :math:`f(\lambda, \mu) = \min_{C, \xi} \psi(\xi) + \langle \lambda, C - \xi \rangle + \langle \mu, \phi(\xi) \rangle`.
+
+    An ellipsoid around the best multipliers is cut at its centre by the super-gradient :math:`[C - \xi, \phi(\xi)]` and replaced by the smallest one around
+    what is left. Both inner minima are exact: C by the oracle, :math:`\xi` in closed form or by a convex program. So every centre proves the bound
+    :math:`f(\lambda, \mu)`, and a cut may go as deep as the best bound allows. The answer is the best mixture of all the oracle's rules.
+
+    Symbols: ``centre`` is :math:`[\lambda, \mu]`, ``shape`` is A, ``cut`` is w; :math:`\phi_k` is the largest function of constraint k. Centres outside the
+    ball, or with a negative :math:`\mu`, are cut off without an oracle call.
+
+    Parameters
+    ----------
+    radius : float
+        Radius a of the first ellipsoid, a ball around zero. Theorem 18 asks for more than :math:`2(L + (L + 1) / r)`.
+    deep : bool
+        Cut as deep as the bounds allow, or always through the centre, as in the paper.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricfit as mf
+    >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
+    >>> result = mf.optimize(proba, [0, 0, 1, 1], "h_mean", method="ellipsoid", confusion="model")
+    >>> result.status, result.certified
+    ('optimal', True)
+    """
+
+    name = "ellipsoid"
+    reference = "Algorithms 3 and 7"
+    accepts = frozenset({Curvature.LINEAR, Curvature.CONVEX})
+    constrained = True
+    default_calls = 1000
+
+    def __init__(self, radius: float = 1000.0, deep: bool = True) -> None:
+        self.radius, self.deep = positive("radius", radius), deep
+
+    def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Yield the best mixture so far, renewed ever more rarely, and the bound of each centre."""
+        yield from feasible_start(program, walk)
+        dual = _Dual(program, walk)
+        d, a = program.constant.size, self.radius
+        centre = np.zeros(d + len(program.limits))
+        shape = a**2 * np.eye(centre.size)
+        best, due = None, 0
+        while True:
+            norm, mu = float(np.linalg.norm(centre)), centre[d:]
+            if norm > a:
+                cut, depth = -centre, norm * (norm - a)
+            elif mu.min(initial=0.0) < 0:
+                cut = np.concatenate([np.zeros(d), np.maximum(-mu, 0.0)])
+                depth = float(cut @ cut)
+            else:
+                value, cut = dual(centre)
+                depth = dual.best() - value
+                if best is None or walk.calls >= due:
+                    best, due = mixture(program, walk), 3 * walk.calls // 2
+                yield replace(best, bound=value, settled=walk.oracle.exact)
+            smaller = john_loewner(shape, centre, cut, depth if self.deep else 0.0, walk.tol / 10)
+            if smaller is None:
+                return
+            shape, centre = smaller
+
+    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
+        """Return the best mixture of all rules found (lines 14 and 16)."""
+        return mixture(program, walk)
+
+
+class _Dual:
+    """The dual function: its value and super-gradient at multipliers, and the best value known."""
+
+    def __init__(self, program: Program, walk: Walk) -> None:
+        self.walk, self.limits = walk, [limit.node for limit in program.limits if limit.node is not None]
+        self.width = program.constant.size
+        self.slack = slack_step(program, Domain.of(program, walk.oracle.margins))
+        self.value, self.least, self.lam = -np.inf, -np.inf, np.zeros(self.width)
+
+    def __call__(self, centre: FloatArray) -> tuple[float, FloatArray]:
+        lam, mu = centre[: self.width], centre[self.width :]
+        place = self.walk.call(lam)
+        xi, _, least = self.slack(lam, mu)
+        c = self.cheapest(lam, place)
+        value = least + float(lam @ c)
+        if value > self.best():
+            self.value, self.least, self.lam = value, least, lam
+        return value, np.concatenate([c - xi, [node.value(xi).max() for node in self.limits]])
+
+    def cheapest(self, lam: FloatArray, place: int = -1) -> FloatArray:
+        """Return the cheapest confusion vector known. Where labels are counted, an older rule may be cheaper than the oracle's."""
+        vectors = self.walk.vectors
+        return vectors[place] if self.walk.oracle.exact else vectors[int(np.argmin(np.stack(vectors) @ lam))]
+
+    def best(self) -> float:
+        """Return the best value; where labels are counted, a new rule may have lowered it."""
+        if not self.walk.oracle.exact and np.isfinite(self.least):
+            self.value = self.least + float(self.lam @ self.cheapest(self.lam))
+        return self.value
+
+
+def john_loewner(
+    shape: FloatArray, centre: FloatArray, cut: FloatArray, depth: float, least: float = 0.0
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the smallest ellipsoid around the part with ``cut @ (x - centre) >= depth`` (Algorithm 3a), or None when it is empty.
+
+    The inverse and the square root of the shape A are never formed: the update of the paper,
+    :math:`A' = A / b + (1 / a - 1 / b) A w w' A / w' A w`, is of rank one. For a cut through the centre its formulas are the ones below with
+    ``alpha = 0``. ``least`` is the gain along the cut below which the ellipsoid counts as a point.
+    """
+    n = centre.size
+    ray = shape @ cut
+    width = float(np.sqrt(max(cut @ ray, 0.0)))
+    if not width > max(depth, least):
+        return None
+    alpha = max(depth, 0.0) / width
+    ray = ray / width
+    centre = centre + (1 + n * alpha) / (n + 1) * ray
+    if n == 1:
+        return shape * ((1 - alpha) / 2) ** 2, centre
+    shrink = 2 * (1 + n * alpha) / ((n + 1) * (1 + alpha))
+    shape = n**2 * (1 - alpha**2) / (n**2 - 1) * (shape - shrink * np.outer(ray, ray))
+    return (shape + shape.T) / 2, centre

@@ -1,0 +1,144 @@
+"""Gradient descent-ascent for non-smooth convex metrics (Algorithms 2 and 6, Theorems 13 and 17 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+from metricfit.methods.base import Iterate, Method, Walk
+from metricfit.methods.domain import Domain, onto_ball, onto_corner
+from metricfit.methods.opening import feasible_start, room
+from metricfit.methods.parameters import positive
+from metricfit.methods.pruning import Prune, check_prune, pruned
+from metricfit.metrics.curvature import Curvature
+from metricfit.metrics.expression import Largest
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+GRID = (0.001, 0.01, 0.1)
+# Strict feasibility by less than this makes steps so small that nothing moves.
+LEAST_ROOM = 1e-3
+
+
+class GDA(Method):
+    r"""Find a saddle point of :math:`\psi(\xi) + \langle \lambda, C - \xi \rangle + \langle \mu, \phi(\xi) \rangle`.
+
+    The oracle minimises over C exactly, the slack :math:`\xi` takes gradient steps down and stays in the box (or simplex) of all confusion vectors,
+    the multipliers take gradient steps up and stay in :math:`\|\lambda\|_2 \le 2L(1 + 1/r)` and :math:`\mu \ge 0, \|\mu\|_1 \le 2/r`. The answer is the
+    uniform average of the oracle's rules, pruned when there are constraints.
+
+    Symbols: ``xi``, ``lam``, ``mu`` are :math:`\xi, \lambda, \mu`; ``down`` and ``up`` the steps :math:`\eta_\xi = \eta` and
+    :math:`\eta_\lambda = \eta_\mu = \eta'`; ``lipschitz`` is L, the largest gradient of the objective or a constraint function at the uniform
+    classifier and at random points of the domain; ``room`` is r, the most that the uniform classifier, the one that decides by the class priors, or the first
+    feasible mixture found keeps all constraints by.
+
+    Parameters
+    ----------
+    step : "theorem", "grid" or a pair of numbers
+        The step sizes of the theorems; the best of the appendix's grid :math:`\{0.001, 0.01, 0.1\}^2`, which shares the budget of calls; or
+        :math:`(\eta, \eta')`.
+    prune : {"objective", "linear", "none"}
+        With constraints: the best mixture of all rules found, the linear program of section 8.2, or the average as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricfit as mf
+    >>> from metricfit.methods import GDA
+    >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
+    >>> result = mf.optimize(proba, [0, 0, 1, 1], "min_recall", method=GDA(step=(0.01, 0.1)), max_calls=300)
+    >>> result.value > 0.95
+    True
+    """
+
+    name = "gda"
+    reference = "Algorithms 2 and 6"
+    accepts = frozenset({Curvature.LINEAR, Curvature.CONVEX})
+    constrained = True
+    default_calls = 5000
+
+    def __init__(
+        self, step: str | tuple[float, float] = "theorem", prune: Prune = "objective"
+    ) -> None:
+        if isinstance(step, str) and step not in ("theorem", "grid"):
+            raise ValueError(f"step must be 'theorem', 'grid' or a pair of numbers, got {step!r}")
+        if not isinstance(step, str):
+            if np.size(np.asarray(step, dtype=object)) != 2:
+                raise ValueError(f"step must be a pair (slack step, multiplier step), got {step!r}")
+            step = (positive("step[0]", step[0]), positive("step[1]", step[1]))
+        self.step, self.prune = step, check_prune(prune)
+
+    def calls(self, program: Program) -> int:
+        """Return the paper's budget: 5,000 calls, 10,000 with constraints, for each pair of the grid."""
+        return self.default_calls * (2 if program.limits else 1) * (len(GRID) ** 2 if self.step == "grid" else 1)
+
+    def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Yield the average after each step."""
+        yield from feasible_start(program, walk)
+        game = _Game(program, walk)
+        left = walk.max_calls - walk.calls
+        if self.step == "grid":
+            for run, (down, up) in enumerate(product(GRID, GRID)):
+                share = left * (run + 1) // len(GRID) ** 2 - left * run // len(GRID) ** 2
+                yield from game.play(share, down, up)
+        else:
+            down, up = game.theorem_steps(left) if isinstance(self.step, str) else self.step
+            yield from game.play(left, down, up)
+
+    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
+        """Prune the average."""
+        return pruned(program, walk, best, self.prune)
+
+
+class _Game:
+    """The three players, C, xi and the multipliers, and where they may go."""
+
+    def __init__(self, program: Program, walk: Walk) -> None:
+        self.program, self.walk = program, walk
+        self.nodes = [limit.node for limit in program.limits if limit.node is not None]
+        self.cuts = np.cumsum([node.size for node in self.nodes])[:-1]
+        self.functions = sum(node.size for node in self.nodes)
+        self.domain = Domain.of(program, walk.oracle.margins)
+        self.uniform = program.uniform(walk.oracle.margins)
+        self.lipschitz = self._lipschitz()
+        self.inverse_room = 1 / max(room(program, walk), LEAST_ROOM) if self.nodes else 0.0
+        self.ball = 2 * self.lipschitz * (1 + self.inverse_room)
+
+    def theorem_steps(self, calls: int) -> tuple[float, float]:
+        """Return the step sizes of Theorem 13, and with constraints of Theorem 17."""
+        reach = 2 * self.ball + 2 * self.inverse_room
+        length = np.sqrt(2 * max(calls, 1))
+        return 1 / (reach * length), reach / ((1 + 2 * np.sqrt(self.functions)) * length)
+
+    def play(self, calls: int, down: float, up: float) -> Iterator[Iterate]:
+        """Yield the average rule after each round."""
+        program, walk = self.program, self.walk
+        first = len(walk.vertices)
+        xi = self.domain.project(self.uniform)
+        lam, mu = onto_ball(program.tangent(xi)[0], self.ball), np.zeros(self.functions)
+        total = np.zeros(xi.size)
+        for t in range(1, calls + 1):
+            c = walk.vectors[walk.call(lam)]
+            slope, _ = program.tangent(xi, np.split(mu, self.cuts))
+            fall = onto_ball(slope, self.ball) - lam
+            lam = onto_ball(lam + up * (c - xi), self.ball)
+            mu = onto_corner(mu + up * self._excess(xi), 2 * self.inverse_room)
+            xi = self.domain.project(xi - down * fall)
+            total += c
+            weights = np.zeros(first + t)
+            weights[first:] = 1 / t
+            yield Iterate(weights, total / t)
+
+    def _excess(self, xi: FloatArray) -> FloatArray:
+        return np.concatenate([node.value(xi) for node in self.nodes]) if self.nodes else np.zeros(0)
+
+    def _lipschitz(self) -> float:
+        """Return the largest slope of the objective and of the constraint functions that are largest, at points of the domain."""
+        random = np.random.default_rng(self.walk.seed or 0)
+        corner, sides = self.domain.low, self.domain.high - self.domain.low
+        points = [self.domain.project(corner + sides * random.random(sides.size)) for _ in range(32)]
+        nodes = [self.program.objective, *(Largest(node) for node in self.nodes)]
+        slopes = [np.linalg.norm(node.gradient(u)) for u in (self.uniform, *points) for node in nodes]
+        return float(max(slopes)) or 1.0

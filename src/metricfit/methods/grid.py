@@ -1,0 +1,95 @@
+"""The naive plug-in search over a grid of weights (section 3.3 of the paper): a baseline, and the truth on small problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+from metricfit.layout import shape_of
+from metricfit.methods.base import Iterate, Method, Walk, better
+from metricfit.methods.pruning import mixture
+from metricfit.metrics.curvature import Curvature
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+MOST_FREE = 3
+
+
+class Grid(Method):
+    r"""Try the rules :math:`\arg\max_j w_j p_j(x)` for all weights on a grid and keep the best.
+
+    Each cell has its own weights, of which one is fixed, so that A cells and k decisions leave :math:`A (k - 1)` free; at most three are searched. A free weight
+    goes through :math:`s / (1 - s)` times that of the balanced rule for evenly spaced s between 0 and 1; decisions that are no class have a constant score. The
+    budget of calls sets the spacing. With constraints the optimum is a mixture of several such rules, so the answer is the best one of all rules tried.
+
+    Parameters
+    ----------
+    mixed : bool
+        Whether to mix rules without constraints too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricfit as mf
+    >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
+    >>> mf.optimize(proba, [0, 0, 1, 1], "g_mean", method="grid", max_calls=50).value
+    1.0
+    """
+
+    name = "grid"
+    reference = "section 3.3"
+    accepts = frozenset(Curvature)
+    constrained = True
+    nonconvex = True
+    default_calls = 4096
+
+    def __init__(self, mixed: bool = False) -> None:
+        self.mixed = mixed
+
+    def refusal(self, program: Program) -> str | None:
+        """Say that there are too many weights, where there are."""
+        free = _free(program)
+        if free > MOST_FREE:
+            return f"there are {free} free weights (cells x (decisions - 1)); grid searches at most {MOST_FREE}"
+        return super().refusal(program)
+
+    def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Yield the best single rule so far."""
+        per_axis = max(1, int((walk.max_calls - walk.calls) ** (1 / _free(program)) + 1e-9))
+        s = (np.arange(per_axis) + 0.5) / per_axis
+        best: Iterate | None = None
+        for odds in product(s / (1 - s), repeat=_free(program)):
+            place = walk.ask(_loss(program, np.array(odds), walk.oracle.margins))
+            weights = np.zeros(place + 1)
+            weights[place] = 1.0
+            best = better(program, best, Iterate(weights, walk.vectors[place]))
+            yield best
+
+    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
+        """Mix the rules tried, where that is asked for or needed and the problem is convex."""
+        convex = program.convex_limits and (program.curvature.is_convex or program.quasiconvex)
+        return mixture(program, walk) if convex and (program.limits or self.mixed) else best
+
+
+def _free(program: Program) -> int:
+    return len(program.axes.cells) * (program.axes.k - 1)
+
+
+def _loss(program: Program, odds: FloatArray, margins: FloatArray) -> FloatArray:
+    """Return the loss whose rule weighs the decisions by odds (those of each cell in turn) times the balanced weights."""
+    cells, _, k = shape_of(program.layout, program.axes)
+    match, prior = program.axes.match, margins.sum(axis=0)
+    weights = np.ones((cells, k))
+    weights[:, 1:] = odds.reshape(cells, k - 1)
+    named = match >= 0
+    weights[:, named] /= np.maximum(prior[match[named]], 1e-12)
+    loss = np.zeros(shape_of(program.layout, program.axes))
+    if program.layout == "diagonal":
+        loss[:, 0, named] = -weights[:, named]
+        loss[:, 1, ~named] = -weights[:, ~named]
+    else:
+        loss[:, match[named], named] = -weights[:, named]
+        loss[:, :, ~named] = -weights[:, None, ~named]
+    return loss

@@ -1,0 +1,147 @@
+r"""The exact slack step of the dual methods: minimise :math:`\psi(\xi) - \langle \lambda, \xi \rangle + \langle \mu, \phi(\xi) \rangle`.
+
+Harmonic, geometric and quadratic means of rates have a closed form: at the optimum every rate is a known function of one number (a sum, a mean
+or a norm), which solves an equation that is linear between sorted kinks. Maxima of linear functions make a linear program, anything else a cone
+program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from metricfit.methods.domain import Domain
+from metricfit.methods.inner import Answer, ConeProgram, LinearProgram
+from metricfit.methods.polyhedron import Polyhedron, is_polyhedral
+from metricfit.metrics.atoms import GeometricMean, HarmonicMean, RootMeanSquareLoss
+from metricfit.metrics.expression import Constant, Entries, Largest, Node, Smooth, Sum, nodes_of
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+Step = Callable[[FloatArray, FloatArray], Answer]
+
+
+def slack_step(program: Program, domain: Domain) -> Step:
+    """Return the function ``(lambda, mu) -> minimiser, value, lower bound``; mu has one entry for each constraint, whose function is its largest."""
+    limits = [Largest(limit.node) for limit in program.limits if limit.node is not None]
+    mean = _mean(program.objective, domain, limits)
+    goal: Node = program.objective if mean is None else Constant(np.zeros(1))
+    rest = _solver(goal, limits, domain)
+    if mean is None:
+        return rest
+    weight, constant, smooth, rates = mean
+
+    def step(lam: FloatArray, mu: FloatArray) -> Answer:
+        others = lam.copy()
+        others[rates] = 0.0
+        u, value, bound = rest(others, mu) if limits else Answer(np.zeros(lam.size), 0.0, 0.0)
+        u[rates] = CLOSED[type(smooth.atom)](-lam[rates] / weight, domain.high[rates])
+        own = weight * _loss(smooth, u) + constant - float(lam[rates] @ u[rates])
+        return Answer(u, own + value, own + bound)
+
+    return step
+
+
+def _mean(
+    node: Node, domain: Domain, limits: list[Largest]
+) -> tuple[float, float, Smooth, slice] | None:
+    """Split an objective into ``weight * loss + constant`` for a mean with a closed form that no constraint looks at."""
+    weight, constant = 1.0, 0.0
+    while isinstance(node, Sum) and len(node.terms) == 1:
+        constant += weight * node.constant
+        weight, node = weight * node.terms[0][0], node.terms[0][1]
+    if not isinstance(node, Smooth) or type(node.atom) not in CLOSED or not isinstance(node.part, Entries):
+        return None
+    rates = slice(node.part.start, node.part.stop)
+    weight *= 1.0 if node.atom.curvature.is_convex else -1.0
+    unit = isinstance(node.atom, RootMeanSquareLoss)
+    boxed = np.all(domain.low[rates] == 0) and np.all(domain.high[rates] > 0)
+    if unit:
+        boxed = boxed and np.allclose(domain.high[rates], 1.0, rtol=0, atol=1e-12)
+    touched = [part for limit in limits for part in nodes_of(limit) if isinstance(part, Entries)]
+    shared = any(part.start < rates.stop and rates.start < part.stop for part in touched)
+    summed = any(s.start < rates.stop and rates.start < s.stop for s in domain.simplices)
+    return None if weight <= 0 or not boxed or shared or summed else (weight, constant, node, rates)
+
+
+def _loss(smooth: Smooth, u: FloatArray) -> float:
+    value = smooth.scalar(u)
+    return value if smooth.atom.curvature.is_convex else -value
+
+
+def harmonic(price: FloatArray, high: FloatArray) -> FloatArray:
+    """Minimise ``price @ v - n / sum(1 / v)`` over ``0 <= v <= high``: 1 / v_i is the larger of 1 / high_i and s q_i, and their sum is s."""
+    q = np.sqrt(np.maximum(price, 0.0) / price.size)
+    if q.sum() >= 1:
+        return np.where(price > 0, 0.0, high)
+    order = np.argsort(-q * high)
+    free = np.concatenate([[0.0], np.cumsum(q[order])])
+    held = (1 / high).sum() - np.concatenate([[0.0], np.cumsum(1 / high[order])])
+    # With the m steepest rates below their ends, s = held / (1 - free); the first m whose next rate stays at its end is right.
+    s = held[:-1] / (1 - free[:-1])
+    m = int(np.argmax(s * (q * high)[order] <= 1)) if np.any(s * (q * high)[order] <= 1) else q.size - 1
+    return 1 / np.maximum(1 / high, s[m] * q)
+
+
+def geometric(price: FloatArray, high: FloatArray) -> FloatArray:
+    """Minimise ``price @ v - prod(v) ** (1 / n)`` over ``0 <= v <= high``: v_i is the smaller of high_i and G / (n price_i)."""
+    n = price.size
+    with np.errstate(divide="ignore"):
+        cost = np.log(n * np.maximum(price, 0.0))
+    if cost.sum() >= 0:
+        return np.zeros(n)
+    end = np.log(high)
+    order = np.argsort(-(end + cost))
+    free = np.concatenate([[0.0], np.cumsum(cost[order])])
+    held = end.sum() - np.concatenate([[0.0], np.cumsum(end[order])])
+    m = np.arange(n)
+    level = (held[:-1] - free[:-1]) / (n - m)
+    fits = level >= (end + cost)[order]
+    chosen = level[int(np.argmax(fits))] if fits.any() else level[-1]
+    return np.exp(np.minimum(end, chosen - cost))
+
+
+def quadratic(price: FloatArray, high: FloatArray) -> FloatArray:
+    """Minimise ``price @ v + sqrt(mean((1 - v) ** 2))`` over ``0 <= v <= 1``: 1 - v_i is the smaller of 1 and sqrt(n) r price_i, r their norm."""
+    n = price.size
+    cost = np.sqrt(n) * np.maximum(price, 0.0)
+    if cost @ cost <= 1:
+        return np.ones(n)
+    order = np.argsort(-cost)
+    rest = (cost @ cost) - np.cumsum(cost[order] ** 2)
+    m = np.arange(1, n + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.sqrt(m / np.maximum(1 - rest, 0.0))
+        after = np.append(cost[order][1:], 0.0)
+        fits = (r * cost[order] >= 1 - 1e-12) & (r * after <= 1 + 1e-12)
+    norm = r[int(np.argmax(fits))] if fits.any() else r[-1]
+    return 1 - np.minimum(1.0, norm * cost)
+
+
+CLOSED: dict[type, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    HarmonicMean: harmonic,
+    GeometricMean: geometric,
+    RootMeanSquareLoss: quadratic,
+}
+
+
+def _solver(goal: Node, limits: list[Largest], domain: Domain) -> Step:
+    if not all(is_polyhedral(node) for node in (goal, *limits)):
+        cone = ConeProgram(domain, goal, limits)
+        return lambda lam, mu: cone(-lam, mu)
+    body = Polyhedron(domain.low.size)
+    row, constant = body.form(goal)
+    tops = [body.form(limit)[0].indices[0] for limit in limits]
+    solve = LinearProgram(domain, body)
+    base = np.zeros(solve.size)
+    base[: row.shape[1]] = row.toarray().ravel()
+
+    def step(lam: FloatArray, mu: FloatArray) -> Answer:
+        cost = base.copy()
+        cost[: lam.size] -= lam
+        cost[tops] += mu
+        u, value, bound = solve(cost)
+        return Answer(u, value + float(constant[0]), bound + float(constant[0]))
+
+    return step

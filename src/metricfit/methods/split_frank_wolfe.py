@@ -1,0 +1,138 @@
+"""Split Frank-Wolfe for smooth convex metrics with constraints (Algorithm 5, Theorem 16 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from metricfit.methods.base import Iterate, Method, Walk
+from metricfit.methods.domain import Domain
+from metricfit.methods.inner import ConeProgram, LinearProgram
+from metricfit.methods.opening import feasible_start
+from metricfit.methods.parameters import positive
+from metricfit.methods.polyhedron import Polyhedron, is_polyhedral
+from metricfit.methods.pruning import Prune, check_prune, pruned
+from metricfit.methods.starts import balanced_loss
+from metricfit.metrics.curvature import Curvature
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+# The appendix's multiplier steps in the first, second and last third of the run.
+SCHEDULE = (0.5, 0.1, 0.001)
+
+
+class SplitFrankWolfe(Method):
+    r"""Minimise :math:`\psi(C) + \psi(F)` over achievable C and feasible F that are driven together by an augmented Lagrangian.
+
+    :math:`\mathcal{L}(C, F, \lambda) = \psi(C) + \psi(F) + \langle \lambda, C - F \rangle + \frac{\zeta}{2} \|C - F\|^2`. Each step moves C towards the oracle's
+    answer to :math:`\nabla_C \mathcal{L}`, F towards the cheapest feasible point for :math:`\nabla_F \mathcal{L}` (a linear program when the constraints are
+    linear), and :math:`\lambda` by :math:`\eta / t` times their difference. The answer is the C of the second half that is nearest to its F, pruned.
+
+    Symbols: ``c``, ``f``, ``lam`` are :math:`C^t, F^t, \lambda^t`; ``eta`` and ``gamma`` the steps.
+
+    Parameters
+    ----------
+    zeta : float
+        Weight of the quadratic penalty.
+    eta : float, optional
+        Step of the multipliers; by default 0.5, 0.1 and 0.001 in the three thirds of the run.
+    line_search : bool
+        Choose :math:`\gamma^t` by a line search on the Lagrangian, in place of :math:`2 / (t + 2)`.
+    prune : {"objective", "linear", "none"}
+        With constraints: the best mixture of all rules found, the linear program of section 8.2, or the iterate as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricfit as mf
+    >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
+    >>> result = mf.optimize(
+    ...     proba, [0, 0, 1, 1], "h_mean", [mf.coverage(1) <= 0.25], method="split_frank_wolfe", max_calls=100)
+    >>> round(result.value, 4), result.constraints[0].value <= 0.25
+    (0.6667, True)
+    """
+
+    name = "split_frank_wolfe"
+    reference = "Algorithm 5"
+    accepts = frozenset({Curvature.LINEAR, Curvature.CONVEX})
+    needs_smooth = True
+    constrained = True
+    default_calls = 10_000
+
+    def __init__(
+        self,
+        zeta: float = 10.0,
+        eta: float | None = None,
+        line_search: bool = False,
+        prune: Prune = "objective",
+    ) -> None:
+        self.zeta = positive("zeta", zeta)
+        self.eta = None if eta is None else positive("eta", eta)
+        self.line_search, self.prune = line_search, check_prune(prune)
+
+    def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Yield the achievable iterate; in the second half only when it is nearer to its feasible twin than before."""
+        yield from feasible_start(program, walk)
+        feasible = feasible_set(program, Domain.of(program, walk.oracle.margins))
+        first = walk.ask(balanced_loss(program, walk.oracle.margins))
+        weights = np.zeros(walk.max_calls + first)
+        weights[first] = 1.0
+        c, lam = walk.vectors[first], np.zeros(program.constant.size)
+        f = feasible(program.objective.gradient(program.uniform(walk.oracle.margins)))
+        steps, nearest = walk.max_calls - walk.calls, np.inf
+        for t in range(1, steps + 1):
+            pull = lam + self.zeta * (c - f)
+            place = walk.call(program.objective.gradient(c) + pull)
+            c_new = walk.vectors[place]
+            f_new = feasible(program.objective.gradient(f) - pull)
+            gamma = self._search(program, c, c_new, f, f_new, lam) if self.line_search else 2 / (t + 2)
+            weights *= 1 - gamma
+            weights[place] += gamma
+            c, f = (1 - gamma) * c + gamma * c_new, (1 - gamma) * f + gamma * f_new
+            eta = SCHEDULE[min(3 * (t - 1) // steps, 2)] if self.eta is None else self.eta
+            lam = lam + eta / t * (c - f)
+            apart = float(np.linalg.norm(c - f))
+            if t <= steps / 2 or apart < nearest:
+                nearest = apart if t > steps / 2 else np.inf
+                yield Iterate(weights[: place + 1].copy(), c)
+
+    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
+        """Prune the mixture."""
+        return pruned(program, walk, best, self.prune)
+
+    def _search(
+        self,
+        program: Program,
+        c: FloatArray,
+        c_new: FloatArray,
+        f: FloatArray,
+        f_new: FloatArray,
+        lam: FloatArray,
+    ) -> float:
+        """Return the step that minimises the augmented Lagrangian along both moves (line 7)."""
+        from scipy.optimize import minimize_scalar
+
+        def lagrangian(gamma: float) -> float:
+            at_c, at_f = (1 - gamma) * c + gamma * c_new, (1 - gamma) * f + gamma * f_new
+            apart = at_c - at_f
+            both = program.value(at_c) + program.value(at_f)
+            return float(both + lam @ apart + self.zeta / 2 * apart @ apart)
+
+        return float(minimize_scalar(lagrangian, bounds=(0.0, 1.0), method="bounded").x)
+
+
+def feasible_set(program: Program, domain: Domain) -> Callable[[FloatArray], FloatArray]:
+    """Return the function ``price -> cheapest F`` of the domain where all constraints hold (line 6)."""
+    nodes = [limit.node for limit in program.limits if limit.node is not None]
+    if not nodes:
+        return domain.cheapest
+    if all(is_polyhedral(node) for node in nodes):
+        body = Polyhedron(domain.low.size)
+        for node in nodes:
+            body.limit(node, node)
+        solve = LinearProgram(domain, body)
+        rest = np.zeros(solve.size - domain.low.size)
+        return lambda price: solve(np.concatenate([price, rest])).u
+    cone = ConeProgram(domain, None, kept=nodes)
+    return lambda price: cone(price).u

@@ -1,0 +1,166 @@
+"""What the command line refuses: exit codes, words, and nothing half-written."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import apply, fails, fit, written
+
+import metricfit as mf
+
+BAD_TABLES = {
+    "nan": (lambda f: f.assign(p_fraud=f["p_fraud"].where(f.index != 17)), ["NaN", "1 row (17)"]),
+    "negative": (lambda f: f.assign(p_fraud=f["p_fraud"] - (f.index == 4)), ["negative", "1 row (4)"]),
+    "sums": (lambda f: f.assign(p_fraud=f["p_fraud"] + 0.5), ["3000 rows", "--normalize"]),
+    "text": (lambda f: f.assign(p_fraud="high"), ["'p_fraud' must hold numbers", "'high'"]),
+    "label": (lambda f: f.assign(label=f["label"].where(f.index != 2, "odd")), ["'odd'", "1 row (2)"]),
+    "missing label": (
+        lambda f: f.assign(label=f["label"].where(f.index != 2)),
+        ["'label' is missing", "1 row (2)"],
+    ),
+    "no label": (lambda f: f.rename(columns={"label": "labels"}), ["unknown column 'label'", "'labels'"]),
+    "no class": (lambda f: f[f["label"] != "fraud"], ["'fraud'", "no rows"]),
+    "no probabilities": (lambda f: f.filter(regex="^[^p]"), ["no probability columns that begin with 'p_'"]),
+    "no rows": (lambda f: f.iloc[:0], ["no rows"]),
+    "weight": (lambda f: f.assign(weight=-1.0), ["'weight' is negative"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_bad_tables_are_refused(folder, frame, capsys, name):
+    change, words = BAD_TABLES[name]
+    change(frame).to_csv("bad.csv", index=False)
+    fails(capsys, (fit("--weight", "weight", scores="bad.csv"), 4), "bad.csv: ", *words)
+    assert written(folder) == ["bad.csv"]
+
+
+BAD_FITS = {
+    "metric": (["--subject-to", "precison('fraud') >= 0.9"], ["did you mean 'precision'?"]),
+    "no constraint": (["--subject-to", "precision('fraud')"], ["comparisons"]),
+    "syntax": (["--subject-to", "precision('fraud' >= 0.9"], ["cannot read"]),
+    "class": (["--subject-to", "recall('froud') >= 0.1"], ["did you mean 'fraud'?"]),
+    "attribute": (["--subject-to", "demographic_parity('region') <= 0.1"], ["--attribute"]),
+    "method": (["--method", "bisection"], ["column_generation"]),
+    "method name": (["--method", "bisectoin"], ["did you mean 'bisection'?"]),
+    "tol": (["--tol", "-1"], ["--tol", ">= 0"]),
+    "tol text": (["--tol", "small"], ["'small'"]),
+    "max calls": (["--max-calls", "0"], ["--max-calls", ">= 1"]),
+    "max seconds": (["--max-seconds", "nan"], ["--max-seconds", "> 0"]),
+    "option": (["--atribute", "region"], ["--atribute"]),
+    "two goals": (["--minimize", "g_mean"], ["not allowed with"]),
+    "folder": (["--out", "nowhere/policy.json"], ["no folder"]),
+    "place": (["--out", "."], ["no plain file"]),
+    "input": (["--out", "scores.csv"], ["this is the input"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FITS)
+def test_bad_requests_are_refused(folder, frame, capsys, name):
+    extra, words = BAD_FITS[name]
+    before = Path("scores.csv").read_bytes()
+    fails(capsys, (fit(*extra), 2), *words)
+    assert written(folder) == []
+    assert Path("scores.csv").read_bytes() == before
+
+
+def test_infeasible_constraints(folder, capsys):
+    Path("policy.json").write_text("an older policy")
+    limits = ["precision('fraud') >= 0.95", "recall('fraud') >= 0.95"]
+    code = fit("--subject-to", *limits, "--confusion", "model")
+    words = ["no policy keeps all constraints", "nothing was written", "cannot be kept together"]
+    fails(capsys, (code, 3), *words, *limits)
+    assert Path("policy.json").read_text() == "an older policy"
+
+
+def test_a_policy_that_does_not_keep_its_constraints_is_said_to(folder, capsys):
+    # One call leaves the most probable class, whose precision is lower than this.
+    code = fit("--subject-to", "precision('fraud') >= 0.9", "--max-calls", "1")
+    fails(capsys, (code, 3), "does not keep precision('fraud') >= 0.9")
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "edited", "other"])
+def test_damaged_policies_are_refused(folder, capsys, damage):
+    assert fit() == 0
+    capsys.readouterr()
+    text = Path("policy.json").read_text()
+    if damage == "missing":
+        os.remove("policy.json")
+    else:
+        changed = {
+            "cut": text[:-100],
+            "edited": text.replace("fraud", "frxud"),
+            "other": json.dumps({"a": 1}),
+        }
+        Path("policy.json").write_text(changed[damage])
+    fails(capsys, (apply(), 4), "policy.json")
+    assert "decisions.csv" not in written(folder)
+
+
+def test_apply_refuses_what_does_not_fit(folder, frame, capsys):
+    assert fit("--attribute", "region") == 0
+    capsys.readouterr()
+    frame.assign(region="moon").to_csv("moon.csv", index=False)
+    frame.drop(columns=["p_fraud", "region"]).to_csv("less.csv", index=False)
+    fails(capsys, (apply(scores="moon.csv"), 4), "not seen in fit", "'moon'")
+    fails(capsys, (apply(scores="less.csv"), 4), "no probability columns 'p_fraud'")
+    fails(capsys, (apply(scores="absent.csv"), 4), "absent.csv: No such file")
+    fails(capsys, (apply("--keep", "iid"), 4), "did you mean 'id'?")
+    fails(capsys, (apply(out="decisions.txt"), 2), ".parquet")
+    fails(capsys, (apply(scores="scores.txt"), 2), ".parquet")
+    frame.assign(decision="legit").to_csv("twice.csv", index=False)
+    fails(capsys, (apply("--keep", "decision", scores="twice.csv"), 2), "--keep decision")
+    assert not any(name.startswith("decisions") for name in written(folder))
+
+
+def test_damaged_tables_are_refused(folder, capsys):
+    for name, text in {"s.parquet": "no parquet", "s.arrow": "no arrow", "s.csv": ""}.items():
+        Path(name).write_text(text)
+        fails(capsys, (fit(scores=name), 4), f"{name}: ")
+    Path("binary.csv").write_bytes(bytes(range(128, 256)))
+    fails(capsys, (fit(scores="binary.csv"), 4), "binary.csv: ")
+
+
+WITHOUT_PYARROW = """
+import sys
+sys.modules["pyarrow"] = None
+from metricfit.cli import main
+goal = ["--label", "label", "--proba-prefix", "p_", "--maximize", "g_mean", "--out", "policy.json"]
+applied = ["apply", "policy.json", "scores.csv", "--proba-prefix", "p_", "--out"]
+assert main(["fit", "scores.parquet", *goal]) == 2
+assert main(["fit", "scores.csv", *goal]) == 0
+assert main([*applied, "decisions.parquet"]) == 2
+assert main([*applied, "decisions.csv"]) == 0
+"""
+
+
+def test_without_pyarrow(frame, tmp_path):
+    # In a process of its own: pandas asks once, when it is imported, whether pyarrow is there.
+    frame.to_csv(tmp_path / "scores.csv", index=False)
+    source = str(Path(mf.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PYARROW],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line.count('pip install "metricfit[io]"') for line in done.stderr.splitlines()] == [1, 1]
+    assert written(tmp_path) == ["decisions.csv", "policy.json"]
+
+
+def test_a_failing_write_leaves_the_older_file(folder, monkeypatch, capsys):
+    assert fit() == 0
+    capsys.readouterr()
+    Path("decisions.csv").write_text("older\n")
+
+    def full(source, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    fails(capsys, (apply(), 4), "decisions.csv: No space left on device")
+    assert written(folder) == ["decisions.csv", "policy.json"]
+    assert Path("decisions.csv").read_text() == "older\n"
