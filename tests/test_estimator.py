@@ -146,17 +146,17 @@ def test_frames_agree(cv):
         return frame[["u", "v"]] if hasattr(frame, "loc") else frame.select("u", "v")
 
     def fit(frame):
-        clf = mf.MetricClassifier(
-            Exact(), "g_mean", ["demographic_parity('sex') <= 0.02"], cv=cv, attributes=["sex"]
+        parity = "demographic_parity('sex') <= 0.02"
+        return mf.MetricClassifier(Exact(), "g_mean", [parity], cv=cv, attributes=["sex"], max_calls=8).fit(
+            frame, Y
         )
-        return clf.fit(frame, Y)
 
     frames = [FRAME, FRAME.convert_dtypes(dtype_backend="pyarrow"), pl.from_pandas(FRAME)]
     fits = [fit(frame) for frame in frames]
     for frame, clf in zip(frames, fits, strict=True):
         assert same(clf.result_, fits[0].result_)
         np.testing.assert_array_equal(clf.predict(frame), fits[0].predict(FRAME))
-    plain = mf.MetricClassifier(GaussianNB(), cv=cv)
+    plain = mf.MetricClassifier(GaussianNB(), cv=cv, max_calls=8)
     values = [plain.fit(numbers(frame), Y).result_.value for frame in frames]
     assert values == [values[0]] * 3
     assert plain.feature_names_in_.tolist() == ["u", "v"]

@@ -84,7 +84,7 @@ def test_decisions_beat_the_largest_probability():
 def test_grid_search_over_objective_and_constraints():
     grid = {
         "objective": ["accuracy", "g_mean", mf.h_mean()],
-        "constraints": [(), [mf.coverage("rare") <= 0.1]],
+        "constraints": [[mf.coverage("rare") <= 0.3]],
         "estimator__var_smoothing": [1e-9],
     }
     search = GridSearchCV(

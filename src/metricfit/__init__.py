@@ -35,6 +35,8 @@ from metricfit.metrics import (
     q_mean,
     quantification_kld,
     recall,
+    selective_accuracy,
+    selective_recall,
     specificity,
     worst,
 )

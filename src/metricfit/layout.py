@@ -1,8 +1,9 @@
-"""The two layouts of statistics and losses: all entries of the confusion tensor, or its diagonal and columns only.
+"""The two layouts of statistics and losses: the whole confusion tensor, or its diagonal and columns only.
 
-Section 7.2 of the paper. In the layout ``"full"`` a statistic is the tensor C[a, i, j]. In ``"diagonal"`` it has shape
-(cells, 2, decisions): ``[a, 0, j]`` is the entry where decision j is right, ``[a, 1, j]`` the sum of column j. A loss has the shape of
-the statistic, so that a price times a statistic is a sum over equal shapes in both.
+Section 7.2 of the paper. In the layout ``"full"`` a statistic is the tensor C[a, i, j]. In ``"diagonal"``
+it has shape (cells, 2, decisions): ``[a, 0, j]`` is the entry where decision j is right, ``[a, 1, j]`` the
+sum of column j. A loss has the shape of the statistic, so that a price times a statistic is a sum over
+equal shapes in both.
 """
 
 from __future__ import annotations

@@ -18,21 +18,17 @@ from metricfit.confusion import Axes
 from metricfit.layout import Layout, shape_of, statistic
 from metricfit.metrics import Constraint, Curvature, Metric, custom, parse
 from metricfit.metrics.binding import Binding
-from metricfit.metrics.expression import (
-    NO_THETA,
-    Node,
-    NotConvex,
-    Quotient,
-    Theta,
-    at_least,
-    at_most,
-    negative,
-    nodes_of,
-)
+from metricfit.metrics.expression import NO_THETA, Node, Theta, negative, nodes_of
+from metricfit.metrics.levels import NotConvex, at_least, at_most
+from metricfit.metrics.nonlinear import Quotient
 from metricfit.types import FloatArray
 
 ObjectiveLike = Metric | str | Callable[[FloatArray], float]
 ConstraintLike = Constraint | str
+
+
+# A share of rows below this is nothing: a mixture's rounding error, not a row.
+NOTHING = 1e-8
 
 
 class InfeasibleError(ValueError):
@@ -174,7 +170,7 @@ class Limit:
     def value(self, u: FloatArray) -> float:
         """Return the metric's value; NaN for a rate of nothing (a precision where nothing was decided so)."""
         undefined = (
-            isinstance(self.metric, Quotient) and self.metric.size == 1 and self.metric.under.scalar(u) <= 0
+            isinstance(self.metric, Quotient) and self.metric.size == 1 and self.metric.under.scalar(u) < NOTHING
         )
         return float("nan") if undefined else self.metric.scalar(u)
 

@@ -147,8 +147,8 @@ def solve(
     return Result(
         policy=policy,
         confusion=Confusion(tensor / tensor.sum(), program.axes),
-        value=program.sign * value,
-        bound=program.sign * outcome.bound,
+        value=program.sign * value + 0.0,
+        bound=program.sign * outcome.bound + 0.0,
         gap=max(value - outcome.bound, 0.0) if known else float("inf"),
         certified=oracle.exact and known,
         status=outcome.status,

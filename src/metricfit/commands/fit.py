@@ -15,7 +15,7 @@ from metricfit.commands.summary import number
 from metricfit.commands.tables import check_output
 from metricfit.methods import FEASIBLE, choose
 from metricfit.metrics import Constraint, Metric, parse
-from metricfit.metrics.base import Named
+from metricfit.metrics.rates import Named
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.problem import InfeasibleError, Problem
 from metricfit.result import Result

@@ -59,9 +59,9 @@ def _listing() -> str:
 
 
 def sample(function: Callable[..., Metric]) -> Metric:
-    """Return a metric with stand-ins for the arguments that have no default."""
+    """Return a metric with stand-ins for its class and for the arguments that have no default."""
     parameters = inspect.signature(function).parameters.values()
-    needed = [p.name for p in parameters if p.default is p.empty]
+    needed = [p.name for p in parameters if p.default is p.empty or p.name == "c"]
     return function(*(SAMPLES[name] for name in needed))
 
 
@@ -70,8 +70,8 @@ def signature(function: Callable[..., Metric]) -> str:
 
     Examples
     --------
-    >>> signature(METRICS["f_beta"]), signature(METRICS["minimum"])
-    ('f_beta(beta, c)', 'minimum(*metrics)')
+    >>> signature(METRICS["micro_f1"]), signature(METRICS["minimum"])
+    ('micro_f1(default=None)', 'minimum(*metrics)')
     """
     words = []
     for p in inspect.signature(function).parameters.values():

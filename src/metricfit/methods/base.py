@@ -221,6 +221,8 @@ def run(
             if callback is not None and callback(record) is True:
                 status = "stopped"
                 break
+        else:
+            status = "max_calls" if walk.calls >= walk.max_calls else "stalled"
     except _Exhausted as end:
         status = end.status
     except KeyboardInterrupt:

@@ -11,10 +11,10 @@ from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
 from metricfit.methods.columns import Columns
 from metricfit.methods.generation import generate
 from metricfit.methods.master import level_goal
-from metricfit.methods.opening import feasible_start
+from metricfit.methods.opening import opening
 from metricfit.methods.pruning import mixture
 from metricfit.metrics.curvature import Curvature
-from metricfit.metrics.expression import at_most
+from metricfit.metrics.levels import at_most
 from metricfit.problem import Program
 
 # The inner problem of a level is undecided when its minimum is known to be this close to zero.
@@ -71,9 +71,7 @@ class Bisection(Method):
 
     def _constrained(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Algorithm 8: each level is a constrained problem."""
-        yield from feasible_start(program, walk)
-        if not walk.vertices:
-            walk.call(program.objective.gradient(program.uniform(walk.oracle.margins)))
+        yield from opening(program, walk)
         columns = Columns(program)
         for place, vertex in enumerate(walk.vertices):
             columns.add(place, vertex)

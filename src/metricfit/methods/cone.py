@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from metricfit.methods.columns import Columns, Solution, Unsolved
 from metricfit.methods.quadratic import SPARE
-from metricfit.metrics.expression import Constant, Entries, Largest, Node, Smooth, Stack, Sum, Total
+from metricfit.metrics.expression import Constant, Entries, Largest, Node, Stack, Sum, Total
+from metricfit.metrics.nonlinear import Smooth
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 

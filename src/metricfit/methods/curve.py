@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from metricfit.methods.polyhedron import Polyhedron, is_polyhedral
 from metricfit.metrics.atoms import TINY, Separable
-from metricfit.metrics.expression import Node, Smooth, Sum
+from metricfit.metrics.expression import Node, Sum
+from metricfit.metrics.nonlinear import Smooth
 from metricfit.types import FloatArray
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from metricfit.methods.base import Iterate, Method, Walk
 from metricfit.methods.domain import Domain
-from metricfit.methods.opening import feasible_start
+from metricfit.methods.opening import opening
 from metricfit.methods.parameters import positive
 from metricfit.methods.pruning import mixture
 from metricfit.methods.slack import slack_step
@@ -56,14 +56,14 @@ class Ellipsoid(Method):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the best mixture so far, renewed ever more rarely, and the bound of each centre."""
-        yield from feasible_start(program, walk)
+        yield from opening(program, walk)
         dual = _Dual(program, walk)
         d, a = program.constant.size, self.radius
         centre = np.zeros(d + len(program.limits))
         shape = a**2 * np.eye(centre.size)
         best, due = None, 0
         while True:
-            norm, mu = float(np.linalg.norm(centre)), centre[d:]
+            norm, mu, least = float(np.linalg.norm(centre)), centre[d:], 0.0
             if norm > a:
                 cut, depth = -centre, norm * (norm - a)
             elif mu.min(initial=0.0) < 0:
@@ -71,11 +71,11 @@ class Ellipsoid(Method):
                 depth = float(cut @ cut)
             else:
                 value, cut = dual(centre)
-                depth = dual.best() - value
+                depth, least = dual.best() - value, walk.tol / 10
                 if best is None or walk.calls >= due:
                     best, due = mixture(program, walk), 3 * walk.calls // 2
                 yield replace(best, bound=value, settled=walk.oracle.exact)
-            smaller = john_loewner(shape, centre, cut, depth if self.deep else 0.0, walk.tol / 10)
+            smaller = john_loewner(shape, centre, cut, depth if self.deep else 0.0, least)
             if smaller is None:
                 return
             shape, centre = smaller

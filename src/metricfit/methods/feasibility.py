@@ -5,18 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.columns import Columns
 from metricfit.methods.generation import generate
-from metricfit.metrics.expression import Largest, Stack
+from metricfit.methods.starts import constant_rules
+from metricfit.metrics.expression import Largest, Stack, Sum
 from metricfit.problem import InfeasibleError, Limit, Program
+from metricfit.types import FloatArray
 
 # Feasible with this much to spare is feasible enough to start from.
 ROOM = 1e-6
+MOST_CONSTANTS = 2000
+DIAGNOSIS_ROUNDS = 100
 # Where labels are counted, rules tried in vain around the priced one before a constraint counts as out of reach.
 PROBES = 5
 
@@ -38,6 +42,10 @@ def descend(program: Program, walk: Walk, columns: Columns, target: float) -> It
 
 def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
     """Yield iterates until one keeps all constraints; raise `InfeasibleError` when none does."""
+    # Deciding all rows alike keeps many constraints (nothing decided "fraud" is never wrong), and costs no call.
+    if program.axes.k * len(program.axes.cells) <= MOST_CONSTANTS:
+        for vertex in constant_rules(program, walk.oracle.margins):
+            columns.add(walk.add(vertex), vertex)
     first = phase_one(program, program.limits)
     best = np.inf
     for iterate in descend(first, walk, columns, -ROOM):
@@ -48,29 +56,46 @@ def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
         raise _diagnosis(program, walk, columns)
 
 
-def _smallest(
-    program: Program, walk: Walk, columns: Columns, limits: Sequence[Limit]
-) -> tuple[float, Iterate]:
-    """Return the smallest largest excess over some constraints, and the iterate that reaches it."""
+def _smallest(program: Program, walk: Walk, columns: Columns, limits: Sequence[Limit]) -> float:
+    """Return the smallest largest excess over some constraints."""
     problem = phase_one(program, limits)
-    found = min(descend(problem, walk, columns, -ROOM), key=lambda iterate: problem.value(iterate.u))
-    return problem.value(found.u), found
+    return min(problem.value(iterate.u) for iterate in descend(problem, walk, columns, -ROOM))
+
+
+def in_units(program: Program, limits: Sequence[Limit]) -> Program:
+    """Return the problem of making the largest violation, in units of the metrics, as small as possible."""
+    signs = [1.0 if limit.constraint.sense == "<=" else -1.0 for limit in limits]
+    excess = [Sum(((s, m.metric),), -s * m.constraint.limit) for s, m in zip(signs, limits, strict=True)]
+    return replace(program, objective=Largest(Stack(tuple(excess))), limits=())
+
+
+def _least_violating(program: Program, walk: Walk, columns: Columns, limits: Sequence[Limit]) -> FloatArray:
+    """Return u of a mixture whose largest violation is as small as possible."""
+    problem = in_units(program, limits)
+    best = None
+    for iterate in islice(generate(problem, walk, columns), DIAGNOSIS_ROUNDS):
+        if best is None or problem.value(iterate.u) < problem.value(best):
+            best = iterate.u
+        if problem.value(best) - iterate.bound <= walk.tol:
+            break
+    assert best is not None
+    return best
 
 
 def _diagnosis(program: Program, walk: Walk, columns: Columns) -> InfeasibleError:
     # The answer is known; saying why may cost a few calls more than the budget.
     walk.max_calls, walk.max_seconds = sys.maxsize, np.inf
     limits = program.limits
-    _, together = _smallest(program, walk, columns, limits)
+    together = _least_violating(program, walk, columns, limits)
+    violations = {str(limit.constraint): limit.violation(together) for limit in limits}
     alone = {str(limit.constraint): _alone(program, walk, columns, limit) for limit in limits}
-    violations = {str(limit.constraint): limit.violation(together.u) for limit in limits}
     return InfeasibleError(violations, alone, _conflict(program, walk, columns), walk.oracle.exact)
 
 
 def _alone(program: Program, walk: Walk, columns: Columns, limit: Limit) -> float:
-    problem = phase_one(program, [limit])
-    last = min(descend(problem, walk, columns, -np.inf), key=lambda iterate: problem.value(iterate.u))
-    return limit.violation(last.u)
+    violation = limit.violation(_least_violating(program, walk, columns, [limit]))
+    # A rate of nothing keeps its limit, though no value says so.
+    return min(violation, 0.0) if _smallest(program, walk, columns, [limit]) <= FEASIBLE else violation
 
 
 def _conflict(program: Program, walk: Walk, columns: Columns) -> tuple[str, ...]:
@@ -80,12 +105,12 @@ def _conflict(program: Program, walk: Walk, columns: Columns) -> tuple[str, ...]
         if size > 3:
             break
         for chosen in combinations(limits, size):
-            if _smallest(program, walk, columns, chosen)[0] > FEASIBLE:
+            if _smallest(program, walk, columns, chosen) > FEASIBLE:
                 return tuple(str(limit.constraint) for limit in chosen)
     # Larger conflicts: leave constraints out one by one as long as the rest still conflicts.
     kept = list(limits)
     for limit in limits:
         rest = [other for other in kept if other is not limit]
-        if rest and _smallest(program, walk, columns, rest)[0] > FEASIBLE:
+        if rest and _smallest(program, walk, columns, rest) > FEASIBLE:
             kept = rest
     return tuple(str(limit.constraint) for limit in kept)

@@ -9,38 +9,36 @@ import numpy as np
 
 from metricfit.methods.base import Iterate, Method, Walk
 from metricfit.methods.domain import Domain, onto_ball, onto_corner
-from metricfit.methods.opening import feasible_start, room
+from metricfit.methods.opening import opening
 from metricfit.methods.parameters import positive
-from metricfit.methods.pruning import Prune, check_prune, pruned
+from metricfit.methods.pruning import Prune, check_prune, mixture, pruned
 from metricfit.metrics.curvature import Curvature
 from metricfit.metrics.expression import Largest
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
 GRID = (0.001, 0.01, 0.1)
-# Strict feasibility by less than this makes steps so small that nothing moves.
-LEAST_ROOM = 1e-3
 
 
 class GDA(Method):
     r"""Find a saddle point of :math:`\psi(\xi) + \langle \lambda, C - \xi \rangle + \langle \mu, \phi(\xi) \rangle`.
 
-    The oracle minimises over C exactly, the slack :math:`\xi` takes gradient steps down and stays in the box (or simplex) of all confusion vectors,
-    the multipliers take gradient steps up and stay in :math:`\|\lambda\|_2 \le 2L(1 + 1/r)` and :math:`\mu \ge 0, \|\mu\|_1 \le 2/r`. The answer is the
-    uniform average of the oracle's rules, pruned when there are constraints.
+    The oracle minimises over C exactly, the slack :math:`\xi` takes gradient steps down and stays in the box (or simplex) of all confusion vectors, the
+    multipliers take gradient steps up and stay in :math:`\|\lambda\|_2 \le 2L(1 + 1/r)` and :math:`\mu \ge 0, \|\mu\|_1 \le 2/r`. The answer is the uniform average of
+    the oracle's rules, pruned.
 
-    Symbols: ``xi``, ``lam``, ``mu`` are :math:`\xi, \lambda, \mu`; ``down`` and ``up`` the steps :math:`\eta_\xi = \eta` and
-    :math:`\eta_\lambda = \eta_\mu = \eta'`; ``lipschitz`` is L, the largest gradient of the objective or a constraint function at the uniform
-    classifier and at random points of the domain; ``room`` is r, the most that the uniform classifier, the one that decides by the class priors, or the first
-    feasible mixture found keeps all constraints by.
+    Symbols: ``xi``, ``lam``, ``mu`` are :math:`\xi, \lambda, \mu`; ``down`` and ``up`` the steps :math:`\eta_\xi = \eta` and :math:`\eta_\lambda = \eta_\mu = \eta'`; ``lipschitz`` is L, ``inverse_room`` is 1/r.
+    Both are worst cases in the theorems: many means of rates have no finite L, and r is at most the limit of a parity constraint, however little
+    that costs. They are estimated from the best mixture of the first rules. L is the largest slope of the objective and the constraints at the uniform classifier and half-way to
+    that mixture; 1/r, which only serves to bound the multipliers of the constraints, is the sum of the mixture's, at least 1.
 
     Parameters
     ----------
     step : "theorem", "grid" or a pair of numbers
-        The step sizes of the theorems; the best of the appendix's grid :math:`\{0.001, 0.01, 0.1\}^2`, which shares the budget of calls; or
+        The step sizes of the theorems; all pairs of the appendix's grid :math:`\{0.001, 0.01, 0.1\}^2`, which share the budget of calls; or
         :math:`(\eta, \eta')`.
     prune : {"objective", "linear", "none"}
-        With constraints: the best mixture of all rules found, the linear program of section 8.2, or the average as it is.
+        Whether to return the best mixture of all rules found, that of the linear program of section 8.2, or the plain average.
 
     Examples
     --------
@@ -76,7 +74,7 @@ class GDA(Method):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the average after each step."""
-        yield from feasible_start(program, walk)
+        yield from opening(program, walk)
         game = _Game(program, walk)
         left = walk.max_calls - walk.calls
         if self.step == "grid":
@@ -102,8 +100,12 @@ class _Game:
         self.functions = sum(node.size for node in self.nodes)
         self.domain = Domain.of(program, walk.oracle.margins)
         self.uniform = program.uniform(walk.oracle.margins)
-        self.lipschitz = self._lipschitz()
-        self.inverse_room = 1 / max(room(program, walk), LEAST_ROOM) if self.nodes else 0.0
+        first = mixture(program, walk)
+        slopes = [self.program.objective, *(Largest(node) for node in self.nodes)]
+        points = (self.uniform, (self.uniform + first.u) / 2)
+        self.lipschitz = max(float(np.linalg.norm(s.gradient(u))) for s in slopes for u in points) or 1.0
+        prices = sum(float(mu.sum()) for mu in first.multipliers or ())
+        self.inverse_room = max(prices, 1.0) if self.nodes else 0.0
         self.ball = 2 * self.lipschitz * (1 + self.inverse_room)
 
     def theorem_steps(self, calls: int) -> tuple[float, float]:
@@ -133,12 +135,3 @@ class _Game:
 
     def _excess(self, xi: FloatArray) -> FloatArray:
         return np.concatenate([node.value(xi) for node in self.nodes]) if self.nodes else np.zeros(0)
-
-    def _lipschitz(self) -> float:
-        """Return the largest slope of the objective and of the constraint functions that are largest, at points of the domain."""
-        random = np.random.default_rng(self.walk.seed or 0)
-        corner, sides = self.domain.low, self.domain.high - self.domain.low
-        points = [self.domain.project(corner + sides * random.random(sides.size)) for _ in range(32)]
-        nodes = [self.program.objective, *(Largest(node) for node in self.nodes)]
-        slopes = [np.linalg.norm(node.gradient(u)) for u in (self.uniform, *points) for node in nodes]
-        return float(max(slopes)) or 1.0

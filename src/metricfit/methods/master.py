@@ -18,7 +18,8 @@ from metricfit.methods.curve import Curve, Parts, smooth_parts
 from metricfit.methods.polyhedron import Polyhedron, is_polyhedral
 from metricfit.methods.quadratic import SPARE, minimise_quadratic
 from metricfit.metrics.atoms import TINY
-from metricfit.metrics.expression import Largest, Node, Stack, at_most, negative
+from metricfit.metrics.expression import Largest, Node, Stack, negative
+from metricfit.metrics.levels import at_most
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 

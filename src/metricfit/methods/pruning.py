@@ -103,7 +103,7 @@ def linear_program(program: Program, walk: Walk) -> Iterate | None:
     places = distinct(walk)
     vectors = [walk.vectors[place] for place in places]
     nodes = [limit.node for limit in program.limits if limit.node is not None]
-    rows = np.stack([np.concatenate([node.value(u) for node in nodes]) for u in vectors], axis=1)
+    rows = np.stack([np.concatenate([node.value(u) for node in nodes] or [np.zeros(0)]) for u in vectors], axis=1)
     answer = linprog(
         [program.value(u) for u in vectors],
         A_ub=rows,
@@ -124,8 +124,8 @@ def linear_program(program: Program, walk: Walk) -> Iterate | None:
 
 
 def pruned(program: Program, walk: Walk, best: Iterate, how: Prune) -> Iterate:
-    """Return the pruned mixture of a constrained walk; without constraints the paper prunes nothing."""
-    if not program.limits or how == "none":
+    """Return the mixture that pruning makes of the rules found."""
+    if how == "none":
         return best
     found = linear_program(program, walk) if how == "linear" else None
     # Where no weights of whole iterates keep the constraints, those of single cells may.

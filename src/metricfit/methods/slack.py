@@ -15,7 +15,8 @@ from metricfit.methods.domain import Domain
 from metricfit.methods.inner import Answer, ConeProgram, LinearProgram
 from metricfit.methods.polyhedron import Polyhedron, is_polyhedral
 from metricfit.metrics.atoms import GeometricMean, HarmonicMean, RootMeanSquareLoss
-from metricfit.metrics.expression import Constant, Entries, Largest, Node, Smooth, Sum, nodes_of
+from metricfit.metrics.expression import Constant, Entries, Largest, Node, Sum, nodes_of
+from metricfit.metrics.nonlinear import Smooth
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 

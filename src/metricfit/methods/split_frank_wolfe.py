@@ -9,11 +9,10 @@ import numpy as np
 from metricfit.methods.base import Iterate, Method, Walk
 from metricfit.methods.domain import Domain
 from metricfit.methods.inner import ConeProgram, LinearProgram
-from metricfit.methods.opening import feasible_start
+from metricfit.methods.opening import opening
 from metricfit.methods.parameters import positive
 from metricfit.methods.polyhedron import Polyhedron, is_polyhedral
 from metricfit.methods.pruning import Prune, check_prune, pruned
-from metricfit.methods.starts import balanced_loss
 from metricfit.metrics.curvature import Curvature
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -73,12 +72,11 @@ class SplitFrankWolfe(Method):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the achievable iterate; in the second half only when it is nearer to its feasible twin than before."""
-        yield from feasible_start(program, walk)
+        yield from opening(program, walk)
         feasible = feasible_set(program, Domain.of(program, walk.oracle.margins))
-        first = walk.ask(balanced_loss(program, walk.oracle.margins))
-        weights = np.zeros(walk.max_calls + first)
-        weights[first] = 1.0
-        c, lam = walk.vectors[first], np.zeros(program.constant.size)
+        weights = np.zeros(walk.max_calls + len(walk.vertices))
+        weights[0] = 1.0
+        c, lam = walk.vectors[0], np.zeros(program.constant.size)
         f = feasible(program.objective.gradient(program.uniform(walk.oracle.margins)))
         steps, nearest = walk.max_calls - walk.calls, np.inf
         for t in range(1, steps + 1):

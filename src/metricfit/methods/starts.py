@@ -1,10 +1,11 @@
-"""The losses methods start from: plain argmax (the 0-1 loss) and the balanced rule."""
+"""What methods start from: plain argmax (the 0-1 loss), the balanced rule, and rules that decide all rows alike."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from metricfit.layout import shape_of
+from metricfit.layout import shape_of, statistic
+from metricfit.oracles.base import Vertex
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -17,6 +18,18 @@ def diagonal_loss(program: Program, gain: FloatArray) -> FloatArray:
     row = np.zeros(named.size, np.int64) if program.layout == "diagonal" else axes.match[named]
     loss[:, row, named] = -np.broadcast_to(gain, (len(axes.cells), axes.n))[:, axes.match[named]]
     return loss
+
+
+def constant_rules(program: Program, margins: FloatArray) -> list[Vertex]:
+    """Return the rules that give every row the same decision; their statistics need no look at the rows."""
+    axes, found = program.axes, []
+    for j in range(axes.k):
+        tensor = np.zeros(axes.shape)
+        tensor[:, :, j] = margins
+        loss = np.zeros(shape_of(program.layout, axes))
+        loss[:, 1 if program.layout == "diagonal" else slice(None), j] = -1.0
+        found.append(Vertex(loss, statistic(tensor, program.layout, axes)))
+    return found
 
 
 def argmax_loss(program: Program) -> FloatArray:

@@ -1,9 +1,12 @@
 """Metrics: functions of the confusion tensor, their algebra, and their bound form."""
 
-from metricfit.metrics.base import Constraint, Metric, as_metric
+from metricfit.metrics.agreement import cohen_kappa, cost, mcc, ordinal_error
+from metricfit.metrics.base import Metric, as_metric
+from metricfit.metrics.constraint import Constraint
+from metricfit.metrics.coverages import churn, coverage_deviation, quantification_kld
 from metricfit.metrics.curvature import Curvature
+from metricfit.metrics.custom import custom
 from metricfit.metrics.fairness import (
-    churn,
     demographic_parity,
     disparity,
     equal_opportunity,
@@ -11,34 +14,31 @@ from metricfit.metrics.fairness import (
     predictive_parity,
     worst,
 )
-from metricfit.metrics.named import (
-    METRICS,
-    accuracy,
+from metricfit.metrics.means import (
     balanced_accuracy,
-    cohen_kappa,
-    cost,
-    coverage,
-    coverage_deviation,
-    custom,
-    f_beta,
-    false_positive_rate,
     g_mean,
     h_mean,
-    jaccard,
-    macro_f1,
     maximum,
-    mcc,
     micro_f1,
     min_recall,
     minimum,
-    ordinal_error,
-    precision,
     q_mean,
-    quantification_kld,
-    recall,
-    specificity,
 )
 from metricfit.metrics.parse import parse
+from metricfit.metrics.per_class import (
+    accuracy,
+    coverage,
+    f_beta,
+    false_positive_rate,
+    jaccard,
+    macro_f1,
+    precision,
+    recall,
+    selective_accuracy,
+    selective_recall,
+    specificity,
+)
+from metricfit.metrics.registry import METRICS
 
 __all__ = [
     "METRICS",
@@ -76,6 +76,8 @@ __all__ = [
     "q_mean",
     "quantification_kld",
     "recall",
+    "selective_accuracy",
+    "selective_recall",
     "specificity",
     "worst",
 ]

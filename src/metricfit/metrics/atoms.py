@@ -1,8 +1,8 @@
 """Smooth functions of a vector of rates, with slope and curvature: the only place where calculus is written.
 
 Each atom is a value, a gradient and a Hessian ``diag(d) + s r r'``. The separable ones can be written
-``outer(sum_i inner(v_i))`` with a monotone ``outer``: minimising ``sum inner`` then gives the same rule, and its Hessian
-is diagonal, which is what keeps the master problem small with a thousand classes.
+``outer(sum_i inner(v_i))`` with a monotone ``outer``: minimising ``sum inner`` then gives the same rule,
+and its Hessian is diagonal, which is what keeps the master problem small with a thousand classes.
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ class Hessian(NamedTuple):
 
 
 class Atom:
-    """A smooth, monotone scalar function of a vector of rates."""
+    """A smooth function of a vector of rates; ``slope`` is the sign of its slopes, 0 when they vary."""
 
     curvature: ClassVar[Curvature]
     slope: ClassVar[int]
-    symbol: ClassVar[str]
 
     def value(self, v: FloatArray) -> float:
         """Return the value."""
@@ -45,6 +44,15 @@ class Atom:
     def hessian(self, v: FloatArray) -> Hessian:
         """Return the Hessian."""
         raise NotImplementedError
+
+    def level(self, v: FloatArray) -> float:
+        """Return the value at ``v`` of the plane that `gradient` is the slope of."""
+        return self.value(v)
+
+    def reach(self, low: FloatArray, high: FloatArray) -> tuple[float, float]:
+        """Return bounds of the value for rates between two ends."""
+        ends = self.value(low), self.value(high)
+        return min(ends), max(ends)
 
     def cvxpy(self, v: Any) -> Any:
         """Return the function as a CVXPY expression of ``v``."""
@@ -62,14 +70,19 @@ class Separable(Atom):
 class GeometricMean(Separable):
     """``(prod v_i) ** (1 / n)``."""
 
-    curvature, slope, symbol = Curvature.CONCAVE, 1, "geometric_mean"
+    curvature, slope = Curvature.CONCAVE, 1
 
     def value(self, v: FloatArray) -> float:
-        return float(np.exp(np.mean(np.log(np.maximum(v, TINY))))) if np.all(v > 0) else 0.0
+        return float(np.exp(np.mean(np.log(v)))) if np.all(v > 0) else 0.0
 
     def gradient(self, v: FloatArray) -> FloatArray:
         v = np.maximum(v, TINY)
         return np.exp(np.mean(np.log(v))) / (v.size * v)
+
+    def level(self, v: FloatArray) -> float:
+        # A zero rate has no tangent plane. That of the guarded rates lies above the mean, and as the mean
+        # of c * v is c * mean, it passes through zero.
+        return float(self.gradient(v) @ v)
 
     def hessian(self, v: FloatArray) -> Hessian:
         v = np.maximum(v, TINY)
@@ -89,7 +102,7 @@ class GeometricMean(Separable):
 class HarmonicMean(Separable):
     """``n / sum_i 1 / v_i``."""
 
-    curvature, slope, symbol = Curvature.CONCAVE, 1, "harmonic_mean"
+    curvature, slope = Curvature.CONCAVE, 1
 
     def value(self, v: FloatArray) -> float:
         return float(v.size / np.sum(1 / v)) if np.all(v > 0) else 0.0
@@ -116,7 +129,7 @@ class HarmonicMean(Separable):
 class RootMeanSquareLoss(Separable):
     """``sqrt(mean_i (1 - v_i) ** 2)``, the paper's Q-mean loss."""
 
-    curvature, slope, symbol = Curvature.CONVEX, -1, "rms_loss"
+    curvature, slope = Curvature.CONVEX, -1
 
     def value(self, v: FloatArray) -> float:
         return float(np.sqrt(np.mean((1 - v) ** 2)))
@@ -140,7 +153,7 @@ class RootMeanSquareLoss(Separable):
 class CrossEntropyExcess(Separable):
     """``sum_i target_i log(target_i / v_i)``: the Kullback-Leibler divergence of ``v`` from a target."""
 
-    curvature, slope, symbol = Curvature.CONVEX, -1, "kld"
+    curvature, slope = Curvature.CONVEX, -1
 
     def __init__(self, target: FloatArray) -> None:
         self.target = target
@@ -148,6 +161,10 @@ class CrossEntropyExcess(Separable):
     def value(self, v: FloatArray) -> float:
         used = self.target > 0
         return float(np.sum(self.target[used] * np.log(self.target[used] / np.maximum(v[used], TINY))))
+
+    def reach(self, low: FloatArray, high: FloatArray) -> tuple[float, float]:
+        least = 0.0 if self.target.sum() >= 1 - TINY else self.value(high)  # shares sum to 1 at most
+        return least, self.value(low)
 
     def gradient(self, v: FloatArray) -> FloatArray:
         return -self.target / np.maximum(v, TINY)
@@ -170,10 +187,13 @@ class CrossEntropyExcess(Separable):
 class SpreadRoot(Atom):
     """``sqrt(1 - sum_i v_i ** 2)``, the spread of the decisions that the MCC divides by."""
 
-    curvature, slope, symbol = Curvature.CONCAVE, 0, "spread"
+    curvature, slope = Curvature.CONCAVE, 0
+
+    def reach(self, low: FloatArray, high: FloatArray) -> tuple[float, float]:
+        return 0.0, 1.0
 
     def value(self, v: FloatArray) -> float:
-        return float(np.sqrt(max(1 - v @ v, TINY)))
+        return float(np.sqrt(max(1 - float(v @ v), TINY)))
 
     def gradient(self, v: FloatArray) -> FloatArray:
         return -v / self.value(v)

@@ -1,46 +1,33 @@
 """Metrics as expressions: what users write before any data is there.
 
-A `Metric` knows its curvature, smoothness and natural direction by composition, and how to bind itself to the axes of a
-confusion tensor. Comparisons make a `Constraint`. ``str`` gives the text that `metricfit.parse` reads back, ``repr`` adds the
-curvature.
+A `Metric` knows its curvature, smoothness and natural direction by composition, and how to bind itself to
+the axes of a confusion tensor. ``str`` gives the text that `metricfit.parse` reads back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
-import scipy.sparse as sp
 
 from metricfit.confusion import Confusion
-from metricfit.layout import expand, statistic
-from metricfit.metrics.atoms import Atom
-from metricfit.metrics.binding import Binding, Linear
-from metricfit.metrics.curvature import Curvature, of_composition, of_maximum, of_sum
-from metricfit.metrics.expression import (
-    Blackbox,
-    Constant,
-    Entries,
-    Largest,
-    Node,
-    Product,
-    Quotient,
-    Smooth,
-    Stack,
-    Sum,
-    Total,
-    negative,
-)
+from metricfit.layout import expand, shape_of, statistic
+from metricfit.metrics.binding import Binding, Functions
+from metricfit.metrics.constraint import Constraint, compare
+from metricfit.metrics.curvature import Curvature, of_sum
+from metricfit.metrics.expression import Constant, Node, Sum, magnitude
+from metricfit.metrics.nonlinear import ROUNDING, Product, Quotient
+from metricfit.metrics.text import finite, number, plain_slice, slice_text
 from metricfit.types import FloatArray
 
 
 class Metric:
     """A function of the confusion tensor, in its natural sign.
 
-    Combine metrics with ``+ - * /``, ``abs``, `minimum` and `maximum`, restrict them to a slice of the rows with `at`, and compare
-    them with a number to get a `Constraint`.
+    Combine metrics with ``+ - * /``, ``abs``, `minimum` and `maximum`, restrict them to a slice of the rows
+    with `at`, and compare them with a number to get a `Constraint`.
 
     Examples
     --------
@@ -52,6 +39,9 @@ class Metric:
     >>> round(metric(confusion), 4)
     0.6036
     """
+
+    # NumPy's numbers leave arithmetic and comparisons with a metric to the metric.
+    __array_ufunc__: ClassVar[None] = None
 
     @property
     def curvature(self) -> Curvature:
@@ -78,32 +68,38 @@ class Metric:
         return node.scalar(u)
 
     def gradient(self, confusion: Confusion) -> FloatArray:
-        """Return the gradient, of the shape of the tensor, for changes that keep the class priors."""
-        node, u, (binding, functions) = self._on(confusion)
-        shape = (len(confusion.axes.cells), -1, confusion.axes.k)
-        slope = (functions.matrix.T @ node.gradient(u)).reshape(shape)
-        return expand(slope, functions.layout, binding.axes)
+        """Return the gradient, of the shape of the tensor, for changes that keep each cell's class priors."""
+        node, u, functions = self._on(confusion)
+        slope = (functions.matrix.T @ node.gradient(u)).reshape(shape_of(functions.layout, confusion.axes))
+        return expand(slope, functions.layout, confusion.axes)
 
-    def _on(self, confusion: Confusion):  # type: ignore[no-untyped-def]
+    def _on(self, confusion: Confusion) -> tuple[Node, FloatArray, Functions]:
+        if not isinstance(confusion, Confusion):
+            raise ValueError(f"{self} is a function of a Confusion, got {type(confusion).__name__}")
         binding = Binding.of(confusion.axes, confusion.margins)
         node = self.bind(binding)
         functions = binding.finish()
         z = statistic(confusion.values, functions.layout, confusion.axes)
-        return node, functions.matrix @ z.ravel() + functions.constant, (binding, functions)
+        return node, functions.matrix @ z.ravel() + functions.constant, functions
 
     def at(self, **where: object) -> Metric:
-        """Return the metric on the rows whose attributes have the given value, or one of the given values."""
-        return Sliced(self, where)
+        """Return the metric on the rows whose attributes have the given value, or one of the given values.
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> print(mf.recall("fraud").at(region=["north", "south"], channel="web"))
+        recall('fraud').at(region=['north', 'south'], channel='web')
+        """
+        return Sliced(self, plain_slice(where))
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        """Pickle by the call that made the metric, if any: its parts hold functions that cannot be pickled."""
         return vars(self).get("_made") or super().__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
         sense = {1: "higher is better", -1: "lower is better", 0: "no direction"}[self.direction]
-        return (
-            f"<Metric {self} ({self.curvature.value}, {'smooth' if self.smooth else 'not smooth'}, {sense})>"
-        )
+        smooth = "smooth" if self.smooth else "not smooth"
+        return f"<Metric {self} ({self.curvature.value}, {smooth}, {sense})>"
 
     def __add__(self, other: Metric | float) -> Metric:
         return Combination.of(((1.0, self), (1.0, as_metric(other))))
@@ -144,96 +140,31 @@ class Metric:
         return Absolute(self)
 
     def __le__(self, limit: Metric | float) -> Constraint:
-        return _compare(self, "<=", limit)
+        return compare(self - limit, "<=", 0.0) if isinstance(limit, Metric) else compare(self, "<=", limit)
 
     def __ge__(self, limit: Metric | float) -> Constraint:
-        return _compare(self, ">=", limit)
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """``metric <= limit`` or ``metric >= limit``.
-
-    Examples
-    --------
-    >>> import metricfit as mf
-    >>> str(mf.precision("fraud") >= 0.9)
-    "precision('fraud') >= 0.9"
-    """
-
-    metric: Metric
-    sense: Literal["<=", ">="]
-    limit: float
-
-    def __str__(self) -> str:
-        return f"{self.metric} {self.sense} {self.limit:g}"
-
-    def __bool__(self) -> bool:
-        # `a <= m <= b` asks for the truth of its first half, and would silently drop it.
-        raise TypeError(
-            f"a constraint is neither true nor false, so '{self}' cannot be chained or used in an if; "
-            "write two constraints instead of a <= metric <= b"
-        )
-
-
-def grouped(metric: Metric) -> str:
-    """Return the text of a metric, in brackets where it is a sum, a product or a quotient."""
-    return f"({metric})" if isinstance(metric, Combination | Times | Divided) else str(metric)
-
-
-def _compare(metric: Metric, sense: Literal["<=", ">="], limit: Metric | float) -> Constraint:
-    if isinstance(limit, Metric):
-        metric, limit = metric - limit, 0.0
-    if not np.isscalar(limit) or not np.isfinite(limit):
-        raise ValueError(f"the limit of a constraint on {metric} must be a finite number, got {limit!r}")
-    return Constraint(metric, sense, float(limit))
+        return compare(self - limit, ">=", 0.0) if isinstance(limit, Metric) else compare(self, ">=", limit)
 
 
 def as_metric(value: Metric | float) -> Metric:
     """Return a metric as it is and a number as a constant metric."""
     if isinstance(value, Metric):
         return value
-    if isinstance(value, bool) or not np.isscalar(value) or isinstance(value, str) or not np.isfinite(value):
+    constant = finite(value)
+    if constant is None:
         raise ValueError(f"metrics combine with metrics and finite numbers, got {value!r}")
-    return Combination((), float(value))
+    return Combination((), constant)
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Rates(Metric):
-    """Quotients of linear functions; linear itself when no decision changes the denominators."""
-
-    text: str
-    over: Callable[[Binding], Linear]
-    under: Callable[[Binding], Linear]
-    ratio: bool
-    direction: int = 1  # type: ignore[assignment]
-    most: float = 1.0
-
-    curvature = property(lambda self: Curvature.RATIO if self.ratio else Curvature.LINEAR)  # type: ignore[assignment]
-    smooth = True  # type: ignore[assignment]
-
-    def __str__(self) -> str:
-        return self.text
-
-    def bind(self, binding: Binding) -> Node:
-        under = self.under(binding)
-        if not under.constant:
-            return Quotient(binding.bind(self.over(binding)), binding.bind(under), self.most)
-        denominator = binding.bind(under).value(np.zeros(0))
-        if np.any(denominator <= 0):
-            raise ValueError(undefined(self.text, binding, denominator))
-        return binding.bind(self.over(binding).scaled(1 / denominator))
+def agreed(directions: Iterable[int]) -> int:
+    """Return the direction of an expression: that of the parts that have one, 0 when they disagree."""
+    found = set(directions) - {0}
+    return found.pop() if len(found) == 1 else 0
 
 
-def undefined(text: str, binding: Binding, denominator: FloatArray) -> str:
-    """Say which class has no rows, and what to do about it."""
-    missing = [c for c, p in zip(binding.axes.classes, binding.prior, strict=True) if p <= 0]
-    what = f"class{'es' if len(missing) > 1 else ''} {', '.join(map(repr, missing[:5]))}" if missing else "it"
-    return (
-        f"{text} is undefined{binding.where()}: {what} {'have' if len(missing) > 1 else 'has'} no rows there, so "
-        f"{int(np.sum(denominator <= 0))} of its denominators are zero. Give rows of every class, merge the classes or the "
-        "groups, or leave them out of the metric"
-    )
+def grouped(metric: Metric) -> str:
+    """Return the text of a metric, in brackets where it is a sum, a product or a quotient."""
+    return f"({metric})" if isinstance(metric, Combination | Times | Divided) else str(metric)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -266,8 +197,7 @@ class Combination(Metric):
 
     @property
     def direction(self) -> int:
-        signs = {int(np.sign(c)) * m.direction for c, m in self.terms} - {0}
-        return signs.pop() if len(signs) == 1 else 0
+        return agreed(int(np.sign(c)) * m.direction for c, m in self.terms)
 
     def bind(self, binding: Binding) -> Node:
         if not self.terms:
@@ -275,50 +205,12 @@ class Combination(Metric):
         return Sum(tuple((c, m.bind(binding)) for c, m in self.terms), self.constant)
 
     def __str__(self) -> str:
-        text = "" if self.constant == 0 and self.terms else f"{self.constant:g}"
+        text = "" if self.constant == 0 and self.terms else number(self.constant)
         for c, metric in self.terms:
-            size = "" if abs(c) == 1 else f"{abs(c):g} * "
+            size = "" if abs(c) == 1 else f"{number(abs(c))} * "
             sign = (" - " if c < 0 else " + ") if text else ("-" if c < 0 else "")
             text += f"{sign}{size}{metric}"
         return text
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Extreme(Metric):
-    """The largest or the smallest of several metrics."""
-
-    kind: Literal["maximum", "minimum"]
-    metrics: tuple[Metric, ...]
-    smooth = False  # type: ignore[assignment]
-
-    @property
-    def curvature(self) -> Curvature:
-        if self.kind == "maximum":
-            return of_maximum(m.curvature for m in self.metrics)
-        return of_maximum(m.curvature.negated for m in self.metrics).negated
-
-    @property
-    def direction(self) -> int:
-        directions = {m.direction for m in self.metrics} - {0}
-        return directions.pop() if len(directions) == 1 else 0
-
-    def bind(self, binding: Binding) -> Node:
-        return extreme(self.kind, [m.bind(binding) for m in self.metrics])
-
-    def __str__(self) -> str:
-        return f"{self.kind}({', '.join(map(str, self.metrics))})"
-
-
-def extreme(kind: str, nodes: Sequence[Node]) -> Node:
-    """Return the largest or smallest value of all given nodes."""
-    if kind == "maximum":
-        return Largest(Stack(tuple(nodes)))
-    return negative(Largest(Stack(tuple(negative(node) for node in nodes))))
-
-
-def magnitude(nodes: Sequence[Node]) -> Node:
-    """Return the largest absolute value of all given nodes."""
-    return Largest(Stack((*nodes, *(negative(node) for node in nodes))))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -326,8 +218,8 @@ class Absolute(Metric):
     """The absolute value of a metric; lower is better, as of any deviation."""
 
     metric: Metric
-    direction = -1  # type: ignore[assignment]
-    smooth = False  # type: ignore[assignment]
+    direction = -1
+    smooth = False
 
     @property
     def curvature(self) -> Curvature:
@@ -341,52 +233,12 @@ class Absolute(Metric):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Composed(Metric):
-    """A smooth function of rates, such as a mean of the recalls; the atom may depend on the class priors."""
-
-    text: str
-    atom: Callable[[Binding], Atom]
-    kind: type[Atom]
-    rates: Metric
-    direction: int = 1  # type: ignore[assignment]
-    smooth = True  # type: ignore[assignment]
-
-    @property
-    def curvature(self) -> Curvature:
-        return of_composition(self.kind.curvature, self.kind.slope, self.rates.curvature)
-
-    def bind(self, binding: Binding) -> Node:
-        return Smooth(self.atom(binding), self.rates.bind(binding))
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Named(Metric):
-    """A metric that is an expression of others, under its own name."""
-
-    text: str
-    metric: Metric
-    direction: int = 1  # type: ignore[assignment]
-
-    curvature = property(lambda self: self.metric.curvature)  # type: ignore[assignment]
-    smooth = property(lambda self: self.metric.smooth)  # type: ignore[assignment]
-
-    def bind(self, binding: Binding) -> Node:
-        return self.metric.bind(binding)
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True, repr=False, eq=False)
 class Times(Metric):
     """The product of two metrics."""
 
     left: Metric
     right: Metric
-    curvature = Curvature.UNKNOWN  # type: ignore[assignment]
+    curvature = Curvature.UNKNOWN
 
     @property
     def smooth(self) -> bool:
@@ -394,7 +246,7 @@ class Times(Metric):
 
     @property
     def direction(self) -> int:
-        return self.left.direction if self.left.direction == self.right.direction else 0
+        return agreed((self.left.direction, self.right.direction))
 
     def bind(self, binding: Binding) -> Node:
         return Product(self.left.bind(binding), self.right.bind(binding))
@@ -405,7 +257,7 @@ class Times(Metric):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Divided(Metric):
-    """The quotient of two metrics."""
+    """The quotient of two metrics, the second of which is never negative."""
 
     over: Metric
     under: Metric
@@ -421,10 +273,22 @@ class Divided(Metric):
 
     @property
     def direction(self) -> int:
-        return self.over.direction if self.under.direction in (0, -self.over.direction) else 0
+        return agreed((self.over.direction, -self.under.direction))
 
     def bind(self, binding: Binding) -> Node:
-        return Quotient(self.over.bind(binding), self.under.bind(binding))
+        over, under = self.over.bind(binding), self.under.bind(binding)
+        if under.curvature is Curvature.LINEAR:
+            # Exact: where a denominator is negative, clearing it would turn a comparison round.
+            low, high = binding.extremes(under)
+        else:
+            low, high = 0.0, float(under.reach()[1][0])
+        if low < -ROUNDING or high <= ROUNDING:
+            range_ = f"it can be {low:.4g}" if low < -ROUNDING else "it is never positive"
+            raise ValueError(
+                f"{self}: the denominator {self.under} must not be negative{binding.where()}, but {range_}; "
+                "add a constant that keeps it positive, or divide by a rate"
+            )
+        return Quotient(over, under)
 
     def __str__(self) -> str:
         return f"{grouped(self.over)} / {grouped(self.under)}"
@@ -437,86 +301,20 @@ class Sliced(Metric):
     metric: Metric
     where: Mapping[str, object]
 
-    curvature = property(lambda self: self.metric.curvature)  # type: ignore[assignment]
-    smooth = property(lambda self: self.metric.smooth)  # type: ignore[assignment]
-    direction = property(lambda self: self.metric.direction)  # type: ignore[assignment]
-
-    def bind(self, binding: Binding) -> Node:
-        return self.metric.bind(binding.at(binding.axes.cells.mask(**self.where)))
-
-    def __str__(self) -> str:
-        return f"{grouped(self.metric)}.at({', '.join(f'{k}={v!r}' for k, v in self.where.items())})"
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Weighted(Metric):
-    """The mean of several rates."""
-
-    text: str
-    rates: Metric
-    direction: int = 1  # type: ignore[assignment]
-    smooth = True  # type: ignore[assignment]
-
     @property
     def curvature(self) -> Curvature:
-        return Curvature.LINEAR if self.rates.curvature is Curvature.LINEAR else Curvature.UNKNOWN
-
-    def bind(self, binding: Binding) -> Node:
-        rates = self.rates.bind(binding)
-        return Total(np.full(rates.size, 1 / rates.size), rates)
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Spread(Metric):
-    """The largest distance of rates from their targets."""
-
-    text: str
-    rates: Metric
-    target: Callable[[Binding], FloatArray]
-    direction = -1  # type: ignore[assignment]
-    smooth = False  # type: ignore[assignment]
+        return self.metric.curvature
 
     @property
-    def curvature(self) -> Curvature:
-        return Curvature.CONVEX if self.rates.curvature is Curvature.LINEAR else Curvature.UNKNOWN
+    def smooth(self) -> bool:
+        return self.metric.smooth
+
+    @property
+    def direction(self) -> int:
+        return self.metric.direction
 
     def bind(self, binding: Binding) -> Node:
-        return magnitude([Sum(((1.0, self.rates.bind(binding)), (-1.0, Constant(self.target(binding)))))])
+        return self.metric.bind(binding.at(self.where))
 
     def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Custom(Metric):
-    """A user's function of the n x k matrix."""
-
-    text: str
-    function: Callable[[FloatArray], float]
-    direction: int = 1  # type: ignore[assignment]
-    curvature = Curvature.UNKNOWN  # type: ignore[assignment]
-    smooth = False  # type: ignore[assignment]
-
-    def bind(self, binding: Binding) -> Node:
-        n, k = binding.axes.n, binding.axes.k
-        entries = binding.bind(Linear(full=sp.eye_array(n * k, format="csr") / binding.mass))
-        assert isinstance(entries, Entries)
-        return Blackbox(self.function, lambda matrix: differences(self.function, matrix), (n, k), entries)
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def differences(function: Callable[[FloatArray], float], matrix: FloatArray) -> FloatArray:
-    """Return the gradient of a function by central differences (one-sided at the border of the simplex)."""
-    gradient = np.empty(matrix.shape)
-    step = 1e-6
-    for place in np.ndindex(*matrix.shape):
-        ahead, behind = matrix.copy(), matrix.copy()
-        ahead[place] += step
-        behind[place] = max(behind[place] - step, 0.0)
-        gradient[place] = (function(ahead) - function(behind)) / (ahead[place] - behind[place])
-    return gradient
+        return f"{grouped(self.metric)}.at({slice_text(self.where)})"

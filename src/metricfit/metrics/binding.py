@@ -1,14 +1,15 @@
 """From linear functions of the confusion tensor to the generalised confusion vector ``u = M z + c``.
 
-A metric speaks of diagonals, columns, rows and single entries of one n x k matrix, in one slice of the cells. `Binding` collects
-those functions while a metric is bound; `Binding.finish` picks the smallest layout of statistics that serves all of them
-(the paper's succinct representations: a metric of diagonal and columns never pays for n * k entries) and returns ``M`` and ``c``.
-Row sums are the class priors, which no decision changes, so they are constants.
+A metric speaks of diagonals, columns, rows and single entries of one n x k matrix, in one slice of the
+cells. `Binding` collects those functions while a metric is bound; `Binding.finish` picks the smallest
+layout of statistics that serves all of them (the paper's succinct representations: a metric of diagonal and
+columns never pays for n * k entries) and returns ``M`` and ``c``. Row sums are the class priors, which no
+decision changes, so they are constants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,16 +17,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from metricfit.confusion import Axes
-from metricfit.layout import Layout
+from metricfit.layout import Layout, expand, shape_of
 from metricfit.metrics.expression import Constant, Entries, Node
-from metricfit.types import BoolArray, FloatArray, Label
+from metricfit.types import BoolArray, FloatArray, IntArray, Label
 
 
 @dataclass(frozen=True)
 class Linear:
     """A batch of linear functions of one n x k matrix: ``q`` rows of coefficients on each of its parts.
 
-    ``full`` stands alone; ``diagonal``, ``column`` and ``row`` add up. Missing parts are zero.
+    The parts are sparse arrays. ``full`` stands alone; ``diagonal``, ``column`` and ``row`` add up. Missing
+    parts are zero.
     """
 
     diagonal: Any = None
@@ -50,8 +52,13 @@ class Linear:
 
     def scaled(self, by: FloatArray) -> Linear:
         """Return the batch with each function multiplied by its own number."""
-        scale = sp.diags_array(np.broadcast_to(np.asarray(by, float), self.size))
-        return Linear(*(None if part is None else scale @ sp.csr_array(part) for part in self.parts))
+        scale = np.broadcast_to(np.asarray(by, float), self.size)
+        return Linear(*(None if part is None else _scaled(part.tocsr(), scale) for part in self.parts))
+
+
+def _scaled(table: Any, scale: FloatArray) -> Any:
+    data = table.data * np.repeat(scale, np.diff(table.indptr))
+    return sp.csr_array((data, table.indices, table.indptr), table.shape)
 
 
 def of_matrix(coefficients: FloatArray, match: Any) -> Linear:
@@ -71,7 +78,7 @@ def of_matrix(coefficients: FloatArray, match: Any) -> Linear:
 
 @dataclass(frozen=True)
 class Functions:
-    """``u = matrix @ z + constant`` for statistics ``z`` of one layout, with the reach of every entry of ``u``."""
+    """``u = matrix @ z + constant`` for statistics ``z`` of one layout, with the reach of each entry."""
 
     layout: Layout
     matrix: Any
@@ -95,14 +102,21 @@ class Binding:
         """Start on all cells."""
         return cls(axes, margins, np.ones(len(axes.cells), bool))
 
-    def at(self, mask: BoolArray) -> Binding:
-        """Return the same binding, looking at fewer cells."""
-        return replace(self, mask=self.mask & mask)
+    def at(self, where: Mapping[str, object]) -> Binding:
+        """Return the same binding, looking at one slice."""
+        inside = replace(self, mask=self.mask & self.axes.cells.mask(**where))
+        if not inside.mass > 0:
+            text = ", ".join(f"{name}={value!r}" for name, value in where.items())
+            raise ValueError(
+                f"no row lies in the slice at({text}){self.where()}; ask for values that occur together"
+            )
+        return inside
 
     def groups(self, over: str | Sequence[str]) -> dict[tuple[Label, ...], Binding]:
-        """Return one narrower binding for each group that attributes make among the cells looked at."""
-        parts = {values: self.at(mask) for values, mask in self.axes.cells.groups(over).items()}
-        return {values: part for values, part in parts.items() if part.mask.any()}
+        """Return one narrower binding for each group that attributes make among the rows looked at."""
+        masks = self.axes.cells.groups(over)
+        parts = {values: replace(self, mask=self.mask & mask) for values, mask in masks.items()}
+        return {values: part for values, part in parts.items() if part.mass > 0}
 
     @property
     def prior(self) -> FloatArray:
@@ -127,7 +141,7 @@ class Binding:
 
     def bind(self, linear: Linear) -> Node:
         """Return the functions as part of ``u``, or as numbers when no decision changes them."""
-        constant = np.zeros(linear.size) if linear.row is None else sp.csr_array(linear.row) @ self.prior
+        constant = np.zeros(linear.size) if linear.row is None else linear.row @ self.prior
         if linear.constant:
             return Constant(np.asarray(constant))
         start = self.nodes[-1].stop if self.nodes else 0
@@ -138,70 +152,107 @@ class Binding:
         return node
 
     def _reach(self, linear: Linear) -> tuple[FloatArray, FloatArray]:
-        """Return the smallest and largest value any rule gives, class by class (an outer bound)."""
-        n, k, match = self.axes.n, self.axes.k, self.axes.match
+        """Return the smallest and largest value, when every class may be decided as suits it."""
         if linear.full is not None:
-            least, most = _extremes(sp.csr_array(linear.full).tocoo(), linear.size, n, k)
+            all_entries = _entries(linear.full)
+            low, high = (_most(linear.size, *all_entries, sign, self) for sign in (-1.0, 1.0))
         else:
-            zero = sp.csr_array((linear.size, k))
-            column = sp.csr_array(linear.column if linear.column is not None else zero)
-            diagonal = sp.csr_array(linear.diagonal if linear.diagonal is not None else zero)
-            base_low = column.min(axis=1).toarray().ravel() if k else np.zeros(linear.size)
-            base_high = column.max(axis=1).toarray().ravel()
-            own = (column + diagonal).tocsc()[:, match >= 0].toarray()
-            least = np.repeat(base_low[:, None], n, axis=1)
-            most = np.repeat(base_high[:, None], n, axis=1)
-            classes = match[match >= 0]
-            least[:, classes] = np.minimum(least[:, classes], own)
-            most[:, classes] = np.maximum(most[:, classes], own)
-        return least @ self.prior, most @ self.prior
+            column = np.zeros((linear.size, self.axes.k))
+            row, place, data = _entries(linear.column)
+            column[row, place] = data
+            own = _entries(linear.diagonal)
+            low, high = (_most_of_columns(sign * column, *own, sign, self) for sign in (-1.0, 1.0))
+        return -low, high
+
+    def extremes(self, node: Node) -> tuple[float, float]:
+        """Return the ends of a linear node of size one over all tensors with these priors."""
+        functions = self.finish()
+        slope = functions.matrix.T @ node.gradient(functions.constant)
+        loss = expand(slope.reshape(shape_of(functions.layout, self.axes)), functions.layout, self.axes)
+        level = node.scalar(functions.constant)
+        low, high = (float((self.margins * end).sum()) for end in (loss.min(axis=2), loss.max(axis=2)))
+        return level + low, level + high
 
     def finish(self) -> Functions:
         """Choose the layout and stack all functions asked for."""
-        n, k, match, cells = self.axes.n, self.axes.k, self.axes.match, len(self.axes.cells)
         layout: Layout = "full" if any(linear.full is not None for linear, _ in self.asked) else "diagonal"
-        blocks, constants = [], []
-        named = np.flatnonzero(match >= 0)
+        cells, height, width = shape_of(layout, self.axes)
+        start, rows, columns, data, constants = 0, [], [], [], []
         for linear, mask in self.asked:
-            zero = sp.csr_array((linear.size, k))
-            diagonal = sp.csr_array(linear.diagonal if linear.diagonal is not None else zero)
-            column = sp.csr_array(linear.column if linear.column is not None else zero)
-            if layout == "diagonal":
-                one_cell = sp.hstack([diagonal, column])
-            else:
-                place = sp.csr_array(
-                    (np.ones(named.size), (named, match[named] * k + named)), shape=(k, n * k)
-                )
-                spread = sp.hstack([sp.eye_array(k)] * n)
-                one_cell = diagonal @ place + column @ spread
-                if linear.full is not None:
-                    one_cell = one_cell + sp.csr_array(linear.full)
-            blocks.append(sp.kron(sp.csr_array(mask[None].astype(float)), one_cell, format="csr"))
+            inside = np.flatnonzero(mask)
+            for row, place, value in self._places(linear, layout):
+                rows.append(np.tile(row + start, inside.size))
+                columns.append((inside[:, None] * height * width + place).ravel())
+                data.append(np.tile(value, inside.size))
+            start += linear.size
             prior = self.margins[mask].sum(axis=0)
-            constants.append(
-                np.zeros(linear.size) if linear.row is None else sp.csr_array(linear.row) @ prior
-            )
-        width = cells * (2 * k if layout == "diagonal" else n * k)
-        matrix = sp.csr_array(sp.vstack(blocks)) if blocks else sp.csr_array((0, width))
-        return Functions(
-            layout,
-            matrix,
-            _join(constants),
-            _join([e.low for e in self.nodes]),
-            _join([e.high for e in self.nodes]),
+            constants.append(np.zeros(linear.size) if linear.row is None else linear.row @ prior)
+        shape = start, cells * height * width
+        matrix = (
+            sp.coo_array((_join(data), (_join(rows), _join(columns))), shape) if data else sp.coo_array(shape)
         )
+        low, high = _join([e.low for e in self.nodes]), _join([e.high for e in self.nodes])
+        return Functions(layout, matrix.tocsr(), _join(constants), low, high)
+
+    def _places(self, linear: Linear, layout: Layout) -> list[Triplets]:
+        """Return the coefficients of a batch on the statistic of one cell."""
+        n, k, match = self.axes.n, self.axes.k, self.axes.match
+        row, j, value = _entries(linear.diagonal)
+        across, column, share = _entries(linear.column)
+        if layout == "diagonal":
+            return [(row, j, value), (across, k + column, share)]
+        named = match[j] >= 0
+        each = np.arange(n)[:, None] * k
+        return [
+            (row[named], match[j[named]] * k + j[named], value[named]),
+            (np.tile(across, n), (each + column).ravel(), np.tile(share, n)),
+            _entries(linear.full),
+        ]
 
 
-def _join(parts: Sequence[FloatArray]) -> FloatArray:
+Triplets = tuple[IntArray, IntArray, FloatArray]
+NOTHING: Triplets = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+
+
+def _entries(part: Any) -> Triplets:
+    """Return row, place and value of the coefficients that are not zero."""
+    if part is None:
+        return NOTHING
+    table = part.tocsr()
+    rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    return rows, table.indices.astype(np.int64), table.data
+
+
+def _join(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _extremes(entries: Any, size: int, n: int, k: int) -> tuple[FloatArray, FloatArray]:
-    """Return, for each function and class, its least and largest coefficient over the decisions."""
-    group = entries.row.astype(np.int64) * n + entries.col // k
-    stored = np.bincount(group, minlength=size * n).reshape(size, n)
-    least = np.where(stored < k, 0.0, np.inf).ravel()
-    most = np.where(stored < k, 0.0, -np.inf).ravel()
-    np.minimum.at(least, group, entries.data)
-    np.maximum.at(most, group, entries.data)
-    return least.reshape(size, n), most.reshape(size, n)
+def _most_of_columns(
+    column: FloatArray, row: IntArray, place: IntArray, value: FloatArray, sign: float, b: Binding
+) -> FloatArray:
+    """Return the largest values of functions of columns and diagonal.
+
+    For a row of a class, every decision has the coefficient of its column; the right one has the diagonal's
+    too.
+    """
+    best = column.max(axis=1)
+    second = np.partition(column, -2, axis=1)[:, -2] if b.axes.k > 1 else np.full(best.size, -np.inf)
+    there = column[row, place]
+    others = np.where(there == best[row], second[row], best[row])
+    gain = np.maximum(others, there + sign * value) - best[row]
+    share = np.append(b.prior, 0.0)[b.axes.match[place]]  # none where a decision names no class
+    return best * b.mass + np.bincount(row, share * gain, minlength=best.size)
+
+
+def _most(
+    size: int, row: IntArray, place: IntArray, value: FloatArray, sign: float, b: Binding
+) -> FloatArray:
+    """Return the largest values of functions of all entries: of each class the decision with most."""
+    # Only classes that a function mentions: n * k functions of n * k entries must not cost n ** 3.
+    pairs = row * b.axes.n + place // b.axes.k
+    groups, index, stored = np.unique(pairs, return_inverse=True, return_counts=True)
+    most = np.where(stored < b.axes.k, 0.0, -np.inf)
+    np.maximum.at(most, index, sign * value)
+    return np.asarray(
+        np.bincount(groups // b.axes.n, b.prior[groups % b.axes.n] * most, minlength=size), float
+    )

@@ -58,7 +58,7 @@ def of_maximum(parts: Iterable[Curvature]) -> Curvature:
 
 
 def of_composition(outer: Curvature, slope: int, inner: Curvature) -> Curvature:
-    """Curvature of ``outer(inner)``; ``slope`` is the sign of the outer function's slope, 0 when it varies."""
+    """Curvature of ``outer(inner)``; ``slope`` is the sign of the outer slope, 0 when it varies."""
     if inner is Curvature.LINEAR:
         return outer
     moved = inner if slope > 0 else inner.negated

@@ -1,24 +1,25 @@
 """Bound metrics: small trees of functions of the generalised confusion vector ``u``.
 
-Section 7 of the paper: a problem only ever sees a few linear functions of the confusion tensor (the recalls, the coverages,
-one cost ...). Binding a metric to data lists those functions once, as ``u``, and leaves a tree on top of them. A node has a
-vector value; a metric is a node of size one.
+Section 7 of the paper: a problem only ever sees a few linear functions of the confusion tensor (the
+recalls, the coverages, one cost ...). Binding a metric to data lists those functions once, as ``u``, and
+leaves a tree on top of them. A node has a vector value; a metric is a node of size one. Here are sums and
+maxima; what bends is in `metricfit.metrics.nonlinear`.
 
-The slope of a convex node is a global under-estimator, that of a concave node an over-estimator, also where a maximum is
-taken: ``theta`` may name, for each `Largest`, any weights on its parts (the master problem's multipliers). That is what the
-certificate is made of, so it does not depend on how exactly a solver has solved anything.
+The slope of a convex node is a global under-estimator, that of a concave node an over-estimator, also where
+a maximum is taken: ``theta`` may name, for each `Largest`, any weights on its parts (the master problem's
+multipliers). That is what the certificate is made of, so it does not depend on how exactly a solver has
+solved anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from metricfit.metrics.atoms import Atom
-from metricfit.metrics.curvature import Curvature, of_composition, of_maximum, of_sum
+from metricfit.metrics.curvature import Curvature, of_maximum, of_sum
 from metricfit.types import FloatArray
 
 Theta = Mapping["Largest", FloatArray]
@@ -47,6 +48,14 @@ class Node:
         """Return the (super- or sub-) gradient of ``weight @ value`` at ``u``."""
         raise NotImplementedError
 
+    def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        """Return the values at ``u`` of the planes that `slope` gives the steepness of.
+
+        These are `value`, except at points where a function has no slope (a geometric mean with a zero rate):
+        the plane then touches the function close by.
+        """
+        return self.value(u, theta)
+
     def reach(self) -> tuple[FloatArray, FloatArray]:
         """Return bounds of the values over all decision rules, by interval arithmetic."""
         raise NotImplementedError
@@ -58,6 +67,17 @@ class Node:
     def gradient(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         """Return the gradient of a node of size one."""
         return self.slope(u, np.ones(1), theta)
+
+
+def shared(weight: FloatArray, part: Node) -> FloatArray:
+    """Return the weight of each value of a part, whose only value may stand for all."""
+    return weight if part.size == weight.size else np.array([weight.sum()])
+
+
+def scaled_ends(scale: FloatArray | float, part: Node) -> FloatArray:
+    """Return the lower and upper ends of ``scale * part``; nothing times anything is nothing."""
+    ends = np.stack(part.reach())
+    return np.sort(np.multiply(scale, ends, out=np.zeros_like(ends), where=np.not_equal(scale, 0)), axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,23 +149,28 @@ class Sum(Node):
         return of_sum((c, part.curvature) for c, part in self.terms if not isinstance(part, Constant))
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        return self._add([part.value(u, theta) for _, part in self.terms])
+
+    def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        return self._add([part.level(u, theta) for _, part in self.terms])
+
+    def _add(self, values: list[FloatArray]) -> FloatArray:
         total = np.full(self.size, self.constant)
-        for coefficient, part in self.terms:
-            total += coefficient * part.value(u, theta)
+        for (coefficient, _), value in zip(self.terms, values, strict=True):
+            total += coefficient * value
         return total
 
     def reach(self) -> tuple[FloatArray, FloatArray]:
         low, high = np.full(self.size, self.constant), np.full(self.size, self.constant)
         for coefficient, part in self.terms:
-            ends = np.sort(coefficient * np.stack(part.reach()), axis=0)
+            ends = scaled_ends(coefficient, part)
             low, high = low + ends[0], high + ends[1]
         return low, high
 
     def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         total = np.zeros(u.size)
         for coefficient, part in self.terms:
-            shared = weight if part.size == weight.size else np.array([weight.sum()])
-            total += part.slope(u, coefficient * shared, theta)
+            total += part.slope(u, coefficient * shared(weight, part), theta)
         return total
 
 
@@ -162,15 +187,17 @@ class Total(Node):
 
     @property
     def curvature(self) -> Curvature:
-        used = self.weights[self.weights != 0]
-        return of_sum((w, self.part.curvature) for w in used)
+        return of_sum((w, self.part.curvature) for w in self.weights)
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         return np.array([self.weights @ self.part.value(u, theta)])
 
+    def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        return np.array([self.weights @ self.part.level(u, theta)])
+
     def reach(self) -> tuple[FloatArray, FloatArray]:
-        ends = np.sort(self.weights * np.stack(self.part.reach()), axis=0)
-        return ends[:1].sum(axis=1), ends[1:].sum(axis=1)
+        low, high = scaled_ends(self.weights, self.part).sum(axis=1)
+        return np.array([low]), np.array([high])
 
     def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         return self.part.slope(u, weight[0] * self.weights, theta)
@@ -198,16 +225,19 @@ class Stack(Node):
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         return np.concatenate([part.value(u, theta) for part in self.parts])
 
+    def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        return np.concatenate([part.level(u, theta) for part in self.parts])
+
     def reach(self) -> tuple[FloatArray, FloatArray]:
         lows, highs = zip(*(part.reach() for part in self.parts), strict=True)
         return np.concatenate(lows), np.concatenate(highs)
 
     def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        cuts = np.cumsum([part.size for part in self.parts])[:-1]
-        shares = np.split(weight, cuts)
-        return np.sum(
-            [p.slope(u, w, theta) for p, w in zip(self.parts, shares, strict=True)], axis=0, initial=0.0
-        ) + np.zeros(u.size)
+        total, start = np.zeros(u.size), 0
+        for part in self.parts:
+            total += part.slope(u, weight[start : start + part.size], theta)
+            start += part.size
+        return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,6 +266,9 @@ class Largest(Node):
         values = self.part.value(u, theta)
         return np.array([theta[self] @ values if self in theta else values.max()])
 
+    def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        return np.array([self.weights(self.part.value(u, theta), theta) @ self.part.level(u, theta)])
+
     def reach(self) -> tuple[FloatArray, FloatArray]:
         low, high = self.part.reach()
         return np.array([low.max()]), np.array([high.max()])
@@ -245,181 +278,24 @@ class Largest(Node):
         return self.part.slope(u, weight[0] * chosen, theta)
 
 
-@dataclass(frozen=True, eq=False)
-class Smooth(Node):
-    """A smooth `Atom` of a node."""
-
-    atom: Atom
-    part: Node
-
-    @property
-    def size(self) -> int:
-        return 1
-
-    @property
-    def curvature(self) -> Curvature:
-        return of_composition(self.atom.curvature, self.atom.slope, self.part.curvature)
-
-    def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        return np.array([self.atom.value(self.part.value(u, theta))])
-
-    def reach(self) -> tuple[FloatArray, FloatArray]:
-        if self.atom.slope == 0:
-            return np.array([0.0]), np.array([np.inf])
-        ends = np.sort([self.atom.value(end) for end in self.part.reach()])
-        return ends[:1], ends[1:]
-
-    def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        return self.part.slope(u, weight[0] * self.atom.gradient(self.part.value(u, theta)), theta)
-
-
-@dataclass(frozen=True, eq=False)
-class Quotient(Node):
-    """``over / under``, element by element; 0 where both vanish, as scikit-learn's ``zero_division=0``.
-
-    ``most`` is a bound that holds by the meaning of the rate (a precision is at most 1), where intervals do not show it.
-    """
-
-    over: Node
-    under: Node
-    most: float = np.inf
-
-    @property
-    def size(self) -> int:
-        return max(self.over.size, self.under.size)
-
-    @property
-    def curvature(self) -> Curvature:
-        linear = self.over.curvature is Curvature.LINEAR and self.under.curvature is Curvature.LINEAR
-        return Curvature.RATIO if linear else Curvature.UNKNOWN
-
-    def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        over, under = self.over.value(u), self.under.value(u)
-        return np.divide(over, under, out=np.zeros(self.size), where=under != 0)
-
-    def reach(self) -> tuple[FloatArray, FloatArray]:
-        (low, high), (least, most) = self.over.reach(), self.under.reach()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ends = np.stack([low / least, low / most, high / least, high / most])
-        ends = np.where(np.isnan(ends), 0.0, ends)
-        positive = least > 0
-        return np.where(positive, ends.min(axis=0), np.where(low >= 0, 0.0, -np.inf)), np.where(
-            positive, np.minimum(ends.max(axis=0), self.most), self.most
-        )
-
-    def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        under = self.under.value(u)
-        share = np.divide(weight, under, out=np.zeros(self.size), where=under != 0)
-        return self.over.slope(u, share) - self.under.slope(u, share * self.value(u))
-
-
-@dataclass(frozen=True, eq=False)
-class Product(Node):
-    """``left * right``, both of size one."""
-
-    left: Node
-    right: Node
-
-    @property
-    def size(self) -> int:
-        return 1
-
-    @property
-    def curvature(self) -> Curvature:
-        return Curvature.UNKNOWN
-
-    def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        return self.left.value(u) * self.right.value(u)
-
-    def reach(self) -> tuple[FloatArray, FloatArray]:
-        (a, b), (c, d) = self.left.reach(), self.right.reach()
-        ends = np.stack([a * c, a * d, b * c, b * d])
-        return ends.min(axis=0), ends.max(axis=0)
-
-    def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        return self.left.slope(u, weight * self.right.value(u)) + self.right.slope(
-            u, weight * self.left.value(u)
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Blackbox(Node):
-    """A user's function of the n x k matrix, with its gradient function."""
-
-    function: Callable[[FloatArray], float]
-    derivative: Callable[[FloatArray], FloatArray]
-    shape: tuple[int, int]
-    part: Entries
-
-    @property
-    def size(self) -> int:
-        return 1
-
-    @property
-    def curvature(self) -> Curvature:
-        return Curvature.UNKNOWN
-
-    def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        return np.array([float(self.function(self.part.value(u).reshape(self.shape)))])
-
-    def reach(self) -> tuple[FloatArray, FloatArray]:
-        return np.array([-np.inf]), np.array([np.inf])
-
-    def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        derivative = self.derivative(self.part.value(u).reshape(self.shape))
-        return self.part.slope(u, weight[0] * derivative.ravel())
-
-
 def negative(node: Node) -> Node:
     """Return ``-node``."""
     return Sum(((-1.0, node),))
 
 
-def shifted(node: Node, by: float) -> Node:
-    """Return ``node + by``."""
-    return Sum(((1.0, node),), by)
+def largest(nodes: Sequence[Node]) -> Node:
+    """Return the largest value of all given nodes."""
+    return Largest(Stack(tuple(nodes)))
 
 
-class NotConvex(ValueError):
-    """The set where a metric keeps a limit is not convex."""
+def smallest(nodes: Sequence[Node]) -> Node:
+    """Return the smallest value of all given nodes."""
+    return negative(Largest(Stack(tuple(negative(node) for node in nodes))))
 
 
-def at_most(node: Node, limit: float) -> Node:
-    """Return convex functions that are all <= 0 exactly where ``node <= limit``.
-
-    A quotient is multiplied out (its denominator is a probability mass, never negative), a maximum is split, a rescaled metric
-    is unscaled; what remains must be convex.
-    """
-    match node:
-        case Quotient(over, under, _) if node.curvature is Curvature.RATIO:
-            return Sum(((1.0, over), (-limit, under)))
-        case Largest(part):
-            return at_most(part, limit)
-        case Stack(parts):
-            return Stack(tuple(at_most(part, limit) for part in parts))
-        case Sum(((coefficient, part),), constant) if coefficient != 0:
-            level = (limit - constant) / coefficient
-            return at_most(part, level) if coefficient > 0 else at_least(part, level)
-        case Total(weights, part) if part.size == 1:
-            return at_most(Sum(((float(weights[0]), part),)), limit)
-    if node.curvature.is_convex:
-        return shifted(node, -limit)
-    raise NotConvex
-
-
-def at_least(node: Node, limit: float) -> Node:
-    """Return convex functions that are all <= 0 exactly where ``node >= limit``."""
-    match node:
-        case Quotient(over, under, _) if node.curvature is Curvature.RATIO:
-            return Sum(((-1.0, over), (limit, under)))
-        case Stack(parts):
-            return Stack(tuple(at_least(part, limit) for part in parts))
-        case Sum(((coefficient, part),), constant) if coefficient != 0:
-            level = (limit - constant) / coefficient
-            return at_least(part, level) if coefficient > 0 else at_most(part, level)
-    if node.curvature.is_concave:
-        return Sum(((-1.0, node),), limit)
-    raise NotConvex
+def magnitude(nodes: Sequence[Node]) -> Node:
+    """Return the largest absolute value of all given nodes."""
+    return Largest(Stack((*nodes, *(negative(node) for node in nodes))))
 
 
 def nodes_of(root: Node) -> Sequence[Node]:

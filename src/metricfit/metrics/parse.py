@@ -1,16 +1,17 @@
-"""The text form of metrics and constraints: a whitelist over Python's syntax tree, nothing is ever evaluated."""
+"""The text form of metrics and constraints: a whitelist over Python's syntax tree, without any eval."""
 
 from __future__ import annotations
 
 import ast
 import difflib
 import operator
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from metricfit.metrics.base import Constraint, Metric, as_metric
-from metricfit.metrics.fairness import demographic_parity as _  # noqa: F401  (lists the fairness metrics)
-from metricfit.metrics.named import METRICS
+from metricfit.metrics.base import Metric
+from metricfit.metrics.constraint import Constraint
+from metricfit.metrics.registry import METRICS
 
 OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -26,8 +27,9 @@ LONGEST = 10_000
 def parse(text: str) -> Metric | Constraint:
     """Read a metric or a constraint from text.
 
-    The text is Python's syntax with the names of the metrics, numbers, strings, lists, ``+ - * /``, ``abs``, ``.at(...)``, ``<=`` and
-    ``>=``; anything else raises. A bare name such as ``g_mean`` stands for ``g_mean()``.
+    The text is Python's syntax with the names of the metrics, numbers, strings, lists, ``+ - * /``,
+    ``abs``, ``.at(...)``, ``<=`` and ``>=``; anything else raises. A bare name such as ``g_mean`` stands
+    for ``g_mean()``.
 
     Parameters
     ----------
@@ -53,12 +55,13 @@ def parse(text: str) -> Metric | Constraint:
     if len(text) > LONGEST:
         raise ValueError(f"the text of a metric has {len(text)} characters; at most {LONGEST} are read")
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # an unknown escape in a string is a mistake, not a warning
+            tree = ast.parse(text.strip(), mode="eval")
         found = _Reader(text.strip()).read(tree.body)
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(
-            f"cannot read {text!r}: {getattr(error, 'msg', 'it is nested too deeply')}"
-        ) from None
+    except (SyntaxError, RecursionError, MemoryError, OverflowError) as error:
+        why = {SyntaxError: getattr(error, "msg", ""), OverflowError: "a number is too large"}
+        raise ValueError(f"cannot read {text!r}: {why.get(type(error), 'it is nested too deeply')}") from None
     if not isinstance(found, Metric | Constraint):
         raise ValueError(f"{text!r} is neither a metric nor a constraint")
     return found
@@ -77,37 +80,29 @@ class _Reader:
                 return value
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 return [self.read(item) for item in items]
-            case ast.Dict(keys=keys, values=values) if all(keys):
-                return {
-                    self.read(k): self.read(v) for k, v in zip(keys, values, strict=True) if k is not None
-                }
+            case ast.Dict(keys=keys, values=values):
+                return {self._key(k): self.read(v) for k, v in zip(keys, values, strict=True)}
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 return -self._number_or_metric(inner)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
                 return self._combine(op, self._number_or_metric(left), self._number_or_metric(right))
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in OPERATORS:
-                return self._combine(
-                    op, as_metric(self._number_or_metric(left)), self._number_or_metric(right)
-                )
-            case ast.Compare(ops=[_, _]):
-                raise self._error("write 'a <= metric <= b' as two constraints")
-            case ast.Compare(ops=[op]):
+                return self._combine(op, self._number_or_metric(left), self._number_or_metric(right))
+            case ast.Compare(ops=[_]):
                 raise self._error("constraints use <= or >=")
+            case ast.Compare():
+                raise self._error("write 'a <= metric <= b' as two constraints")
             case ast.Name(id=name):
-                return self._metric(name)()
+                return self._apply(self._metric(name), [], {})
             case ast.Call(func=func, args=args, keywords=keywords):
                 return self._call(func, [self.read(a) for a in args], keywords)
         raise self._error(f"{ast.unparse(node)!r} is not allowed here")
 
     def _combine(self, op: ast.AST, left: Any, right: Any) -> Any:
-        if (
-            not isinstance(left, Metric)
-            and not isinstance(right, Metric)
-            and isinstance(op, ast.Div)
-            and right == 0
-        ):
-            raise self._error("division by zero")
-        return OPERATORS[type(op)](left, right)
+        try:
+            return OPERATORS[type(op)](left, right)
+        except ZeroDivisionError:
+            raise self._error("division by zero") from None
 
     def _number_or_metric(self, node: ast.expr) -> Any:
         value = self.read(node)
@@ -115,21 +110,38 @@ class _Reader:
             return value
         raise self._error(f"{ast.unparse(node)!r} is neither a number nor a metric")
 
+    def _key(self, node: ast.expr | None) -> Any:
+        match node:
+            case ast.Constant(value=bool() | int() | float() | str() as value):
+                return value
+            case None:
+                raise self._error("** is not allowed in a mapping")
+        raise self._error(f"{ast.unparse(node)!r} cannot be the key of a mapping")
+
     def _call(self, func: ast.expr, args: list[Any], keywords: list[ast.keyword]) -> Any:
-        named = {word.arg: self.read(word.value) for word in keywords if word.arg is not None}
-        if len(named) != len(keywords):
-            raise self._error("** is not allowed")
+        named: dict[str, Any] = {}
+        for word in keywords:
+            if word.arg is not None:
+                named[word.arg] = self.read(word.value)
+            elif isinstance(func, ast.Attribute) and isinstance(word.value, ast.Dict):
+                named.update(self.read(word.value))  # attributes whose names are no Python names
+            else:
+                raise self._error("** is not allowed here")
         match func:
-            case ast.Name(id="abs") if len(args) == 1 and not named and isinstance(args[0], Metric):
+            case ast.Name(id="abs"):
+                if len(args) != 1 or named or not isinstance(args[0], Metric):
+                    raise self._error("abs takes one metric")
                 return abs(args[0])
             case ast.Name(id=name):
-                function: Callable[..., Any] = self._metric(name)
-            case ast.Attribute(value=inner, attr="at") if not args:
-                function = as_metric(self._number_or_metric(inner)).at
-            case _:
-                raise self._error(
-                    f"{ast.unparse(func)!r} cannot be called here; metrics have .at(attribute=value)"
-                )
+                return self._apply(self._metric(name), args, named)
+            case ast.Attribute(value=inner, attr="at"):
+                metric = self.read(inner)
+                if not isinstance(metric, Metric) or args or not all(isinstance(n, str) for n in named):
+                    raise self._error("slices are written metric.at(attribute=value)")
+                return metric.at(**named)
+        raise self._error(f"{ast.unparse(func)!r} cannot be called here; metrics have .at(attribute=value)")
+
+    def _apply(self, function: Callable[..., Metric], args: list[Any], named: dict[str, Any]) -> Metric:
         try:
             return function(*args, **named)
         except TypeError as error:

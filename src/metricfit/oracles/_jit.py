@@ -1,64 +1,37 @@
-"""Numba kernels behind :mod:`metricfit.oracles.kernels`; import this module only when one of them runs.
+"""Numba kernels behind :mod:`metricfit.oracles.kernels`, imported when the first of them runs.
 
 Every function works on one chunk of rows and releases the GIL. An empty ``cell`` or ``weight`` stands
 for None, so that there is one compiled version for each dtype of the probabilities.
 
-Scores are never ``-0.0`` (a sum is ``-0.0`` only if all its terms are, and every sum here has the term
-``+0.0``), so equal scores have equal bits. Nothing is compiled with fast-math: the order of additions, and
-with it every tie, is that of the NumPy twins.
+Nothing is compiled with fast-math: the order of additions, and with it every tie, is that of the NumPy
+twins. Scores are never ``-0.0`` (a sum is only if both its terms are, and each sum here starts with, or
+ends with, a term that is not), so equal scores have equal bits.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-# Rows of one cell that are decided together. Not a power of two: columns of a block would then fall
-# on the same few cache sets.
+# Rows that are decided together. Not a power of two: the columns of a block would share few cache sets.
 BLOCK = 80
 
-# Classes whose products are added up while a block of scores stays in the first-level cache.
+# Classes whose products are added up while the scores of a block stay in the first-level cache.
 STRIP = 32
 
-# Independent accumulators of the diagonal tally: consecutive rows often take the same decision, and
-# an addition would wait for the one before it.
+# Accumulators of the diagonal tally: rows in sequence often take the same decision, and with only one
+# accumulator each addition would wait for the one before.
 BANKS = 4
 
 
-@njit(nogil=True, cache=True)
-def runs(cell, n_rows, n_cells):
-    """Row numbers sorted by cell (stable; empty if there is one cell), and where each cell starts in them."""
-    starts = np.zeros(n_cells + 1, np.int64)
-    if cell.size == 0:
-        starts[1] = n_rows
-        return np.empty(0, np.int64), starts
-    for a in cell:
-        starts[a + 1] += 1
-    starts = np.cumsum(starts)
-    order = np.empty(n_rows, np.int64)
-    free = starts.copy()
-    for r in range(n_rows):
-        order[free[cell[r]]] = r
-        free[cell[r]] += 1
-    return order, starts
-
-
 @njit(forceinline=True)
-def _column(P, block, rows, i, x):
-    if rows.size:
-        for r in range(rows.size):
-            x[r] = P[rows[r], i]
-    else:
-        for r in range(block.shape[0]):
-            x[r] = block[r, i]
-
-
-@njit(forceinline=True)
-def _keep(x, slope, offset, j, old, new):
-    # Reads one buffer and writes another: in place, LLVM would turn the store into a slow masked one.
-    # The decision is kept as a float of the same width as the score, so both share vector lanes.
-    for r in range(x.size):
+def _keep(x: Any, slope: Any, offset: Any, j: Any, old: Any, new: Any) -> None:
+    # Reads one buffer and writes another: in place, LLVM makes the store a masked one, which is slow.
+    # The decision is a float of the score's width, so that both are selected in the same vector lanes.
+    for r in range(BLOCK):
         score = slope * x[r] + offset
         best, decision = old[0, r], old[1, r]
         better = score <= best
@@ -66,86 +39,43 @@ def _keep(x, slope, offset, j, old, new):
         new[1, r] = j if better else decision
 
 
-@njit(forceinline=True)
-def _write(decisions, rows, out, block):
-    if rows.size:
-        for r in range(rows.size):
-            out[rows[r]] = np.int32(decisions[r])
-    else:
-        for r in range(block.size):
-            block[r] = np.int32(decisions[r])
-
-
 @njit(nogil=True, cache=True)
-def decide_narrow(P, order, starts, slope, offset, match, out):
-    """Diagonal rule for few decisions: vector lanes run over the rows of a block."""
-    n_cells, k = slope.shape[0], match.size
-    x = np.zeros(BLOCK, P.dtype)
+def decide_narrow(P: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
+    """Diagonal rule for one cell and few decisions, BLOCK rows or more: vector lanes are rows."""
+    k = match.size
+    x = np.empty(BLOCK, P.dtype)
     state = np.zeros((2, 2, BLOCK), P.dtype)
-    for a in range(n_cells):
-        for start in range(starts[a], starts[a + 1], BLOCK):
-            stop = min(start + BLOCK, starts[a + 1])
-            block, rows = P[start:stop], order[start:stop]
-            state[0, 0] = np.inf
-            for j in range(k):
-                _column(P, block, rows, max(match[j], 0), x)
-                _keep(x, slope[a, j], offset[a, j], P.dtype.type(j), state[j & 1], state[1 - (j & 1)])
-            _write(state[k & 1, 1], rows, out, out[start:stop])
+    for begin in range(0, P.shape[0], BLOCK):
+        start = min(begin, P.shape[0] - BLOCK)  # the last block is full too: it decides some rows again
+        block, decisions = P[start : start + BLOCK], out[start : start + BLOCK]
+        state[0, 0] = np.inf
+        for j in range(k):
+            i = max(match[j], 0)
+            for r in range(BLOCK):
+                x[r] = block[r, i]
+            _keep(x, slope[0, j], offset[0, j], P.dtype.type(j), state[j & 1], state[1 - (j & 1)])
+        for r in range(BLOCK):
+            decisions[r] = np.int32(state[k & 1, 1, r])
 
 
-@njit(forceinline=True)
-def _add_products(x, weights, total):
-    for i in range(0, x.shape[0], 4):
-        w0, w1, w2, w3 = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
-        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
-        for r in range(total.size):
-            total[r] = (((total[r] + w0 * x0[r]) + w1 * x1[r]) + w2 * x2[r]) + w3 * x3[r]
+def _key(score: Any) -> Any:
+    """Integer as wide as the score and in the same order; scores are never -0.0."""
 
 
-@njit(nogil=True, cache=True)
-def decide_full(P, order, starts, strips, out):
-    """Rule of a full loss; ``strips`` is (cells, ceil(n / STRIP), k, STRIP), zero behind the last class."""
-    n = P.shape[1]
-    n_cells, n_strips, k, _ = strips.shape
-    x = np.zeros(((n + 3) // 4 * 4, BLOCK), P.dtype)
-    scores = np.empty((k, BLOCK), P.dtype)
-    state = np.zeros((2, 2, BLOCK), P.dtype)
-    one, zero = P.dtype.type(1), P.dtype.type(0)
-    for a in range(n_cells):
-        for start in range(starts[a], starts[a + 1], BLOCK):
-            stop = min(start + BLOCK, starts[a + 1])
-            block, rows = P[start:stop], order[start:stop]
-            for i in range(n):
-                _column(P, block, rows, i, x[i])
-            scores[:] = 0
-            for strip in range(n_strips):
-                for j in range(k):
-                    _add_products(x[strip * STRIP : (strip + 1) * STRIP], strips[a, strip, j], scores[j])
-            state[0, 0] = np.inf
-            for j in range(k):
-                _keep(scores[j], one, zero, P.dtype.type(j), state[j & 1], state[1 - (j & 1)])
-            _write(state[k & 1, 1], rows, out, out[start:stop])
-
-
-def _key(score):
-    """Integer of the score's width that is ordered as the score (never -0.0) is."""
-
-
-def _score(key):
+def _score(key: Any) -> Any:
     """Inverse of `_key`."""
 
 
 @overload(_key, inline="always")
-def _overload_key(score):
+def _overload_key(score: Any) -> Any:
     if score == types.float32:
 
-        def key(score):
+        def key(score: Any) -> Any:
             bits = np.float32(score).view(np.int32)
             return np.int32(bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF)))
-
     else:
 
-        def key(score):
+        def key(score: Any) -> Any:
             bits = np.float64(score).view(np.int64)
             return np.int64(bits ^ ((bits >> np.int64(63)) & np.int64(0x7FFFFFFFFFFFFFFF)))
 
@@ -153,47 +83,42 @@ def _overload_key(score):
 
 
 @overload(_score, inline="always")
-def _overload_score(key):
+def _overload_score(key: Any) -> Any:
     if key == types.int32:
 
-        def score(key):
+        def score(key: Any) -> Any:
             return np.int32(key ^ ((key >> np.int32(31)) & np.int32(0x7FFFFFFF))).view(np.float32)
-
     else:
 
-        def score(key):
+        def score(key: Any) -> Any:
             return np.int64(key ^ ((key >> np.int64(63)) & np.int64(0x7FFFFFFFFFFFFFFF))).view(np.float64)
 
     return score
 
 
 @njit(forceinline=True)
-def _last_argmin(x, first, slope, offset, a):
-    # Two vectorised reductions: LLVM vectorises the minimum of integers, but not of floats (without
-    # fast-math) and not an argmin.
+def _last_argmin(x: Any, first: Any, slope: Any, offset: Any, a: Any) -> Any:
+    # LLVM vectorises the minimum of integers, but not that of floats without fast-math, and no argmin.
     width = np.uintp(slope.shape[1])
     least = _key(x.dtype.type(np.inf))
     for j in range(width):
         key = _key(slope[a, j] * x[first + j] + offset[a, j])
         least = key if key < least else least
-    least = _score(least)
+    score = _score(least)
     decision = np.int32(0)
     for j in range(width):
-        here = np.int32(j) if slope[a, j] * x[first + j] + offset[a, j] == least else np.int32(0)
+        here = np.int32(j) if slope[a, j] * x[first + j] + offset[a, j] == score else np.int32(0)
         decision = here if here > decision else decision
     return decision
 
 
 @njit(nogil=True, cache=True)
-def decide_wide(P, cell, slope, offset, match, out):
-    """Diagonal rule for many decisions: vector lanes run over the decisions of a row.
-
-    ``slope`` and ``offset`` are padded to a multiple of eight decisions by (0, inf).
-    """
-    N, n = P.shape
-    k, width = match.size, slope.shape[1]
-    flat = P.reshape(-1)
-    # In place, the padding and the decisions that are no class read the start of the next row, times zero.
+def decide_wide(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
+    """Diagonal rule: vector lanes are the decisions of a row, padded by (0, inf) to a multiple of eight."""
+    n, k, width = P.shape[1], match.size, slope.shape[1]
+    flat, x = P.reshape(-1), np.zeros(width, P.dtype)
+    # A row is read in place if decisions are in the order of the classes. Lanes of no class then read what
+    # follows the row, times zero; the last rows have nothing behind them.
     in_place = max(0, (P.size - width) // n + 1)
     for j in range(k):
         if match[j] != j and match[j] >= 0:
@@ -201,8 +126,7 @@ def decide_wide(P, cell, slope, offset, match, out):
     for r in range(in_place):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         out[r] = _last_argmin(flat, np.uintp(r) * np.uintp(n), slope, offset, a)
-    x = np.zeros(width, P.dtype)
-    for r in range(in_place, N):
+    for r in range(in_place, P.shape[0]):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         for j in range(k):
             x[j] = P[r, max(match[j], 0)]
@@ -210,19 +134,76 @@ def decide_wide(P, cell, slope, offset, match, out):
 
 
 @njit(nogil=True, cache=True)
-def tally_hits(y, cell, weight, decisions, match, out):
+def rows_by_cell(cell: Any, n_rows: Any, n_cells: Any) -> Any:
+    """Row numbers sorted by cell, and where each cell starts in them."""
+    starts = np.zeros(n_cells + 1, np.int64)
+    if cell.size == 0:
+        starts[1] = n_rows
+        return np.arange(n_rows), starts
+    for a in cell:
+        starts[a + 1] += 1
+    starts = np.cumsum(starts)
+    order, free = np.empty(n_rows, np.int64), starts.copy()
+    for r in range(n_rows):
+        order[free[cell[r]]] = r
+        free[cell[r]] += 1
+    return order, starts
+
+
+@njit(forceinline=True)
+def _add_products(x: Any, loss: Any, scores: Any) -> None:
+    for i in range(0, x.shape[0], 4):
+        l0, l1, l2, l3 = loss[i], loss[i + 1], loss[i + 2], loss[i + 3]
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        for r in range(BLOCK):
+            scores[r] = (((scores[r] + l0 * x0[r]) + l1 * x1[r]) + l2 * x2[r]) + l3 * x3[r]
+
+
+@njit(nogil=True, cache=True)
+def decide_full(P: Any, cell: Any, strips: Any, out: Any) -> None:
+    """Rule of a full loss: vector lanes are rows of one cell.
+
+    ``strips`` is the loss as (cells, ceil(n / STRIP), k, STRIP), zero behind the last class.
+    """
+    n = P.shape[1]
+    n_cells, n_strips, k, _ = strips.shape
+    x = np.zeros(((n + 3) // 4 * 4, BLOCK), P.dtype)
+    scores = np.empty((k, BLOCK), P.dtype)
+    state = np.zeros((2, 2, BLOCK), P.dtype)
+    one, zero = P.dtype.type(1), P.dtype.type(0)
+    order, starts = rows_by_cell(cell, P.shape[0], n_cells)
+    for a in range(n_cells):
+        for start in range(starts[a], starts[a + 1], BLOCK):
+            rows = order[start : min(start + BLOCK, starts[a + 1])]
+            for r in range(rows.size):
+                row = P[rows[r]]
+                for i in range(n):
+                    x[i, r] = row[i]
+            scores[:] = 0
+            for strip in range(n_strips):
+                for j in range(k):
+                    _add_products(x[strip * STRIP : (strip + 1) * STRIP], strips[a, strip, j], scores[j])
+            state[0, 0] = np.inf
+            for j in range(k):
+                _keep(scores[j], one, zero, P.dtype.type(j), state[j & 1], state[1 - (j & 1)])
+            for r in range(rows.size):
+                out[rows[r]] = np.int32(state[k & 1, 1, r])
+
+
+@njit(nogil=True, cache=True)
+def tally_hits(y: Any, cell: Any, weight: Any, decisions: Any, match: Any, out: Any) -> None:
     """Add the weights of wrong and of right decisions to ``out``, (BANKS, cells, k, 2)."""
     for r in range(decisions.size):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         w = weight[r] if weight.size else 1.0
         j = np.uintp(decisions[r])
-        # As an index into the last axis, whether the row is right costs no branch to mispredict.
+        # As the last index, being right or wrong costs no branch to mispredict.
         out[r % BANKS, a, j, np.uintp(y[r] == match[j])] += w
 
 
 @njit(nogil=True, cache=True)
-def tally_soft_hits(P, cell, weight, decisions, match, out):
-    """Add the expected weights of right decisions, and of all, to ``out``, (BANKS, cells, k, 2)."""
+def tally_soft_hits(P: Any, cell: Any, weight: Any, decisions: Any, match: Any, out: Any) -> None:
+    """Add the expected weights of right decisions, and those of all, to ``out``, (BANKS, cells, k, 2)."""
     for r in range(decisions.size):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         w = weight[r] if weight.size else 1.0
@@ -233,7 +214,7 @@ def tally_soft_hits(P, cell, weight, decisions, match, out):
 
 
 @njit(nogil=True, cache=True)
-def tally_labels(y, cell, weight, decisions, out):
+def tally_labels(y: Any, cell: Any, weight: Any, decisions: Any, out: Any) -> None:
     """Add the confusion tensor of labels to ``out``, (cells, n, k)."""
     for r in range(decisions.size):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
@@ -242,8 +223,8 @@ def tally_labels(y, cell, weight, decisions, out):
 
 
 @njit(nogil=True, cache=True)
-def tally_soft(P, cell, weight, decisions, out):
-    """Add the confusion tensor of soft labels to ``out``, (cells, k, n): one row of P at a time."""
+def tally_soft(P: Any, cell: Any, weight: Any, decisions: Any, out: Any) -> None:
+    """Add the confusion tensor of soft labels to ``out``, (cells, k, n): a row of P lies along its memory."""
     for r in range(decisions.size):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         w = weight[r] if weight.size else 1.0

@@ -40,7 +40,7 @@ NUMPY_WORK = 500_000
 CHUNK = 2**20
 
 # Decisions up to which vector lanes run over rows, beyond which they run over decisions.
-NARROW = 24
+NARROW = 16
 
 
 def decide(
@@ -309,7 +309,7 @@ def _rule(P: FloatArray, loss: FloatArray, match: IntArray, layout: Layout) -> R
         strips = strips.reshape(n_cells, n_strips, _jit.STRIP, k).swapaxes(2, 3).copy()
 
         def full(block: FloatArray, cell: IntArray, out: IntArray) -> None:
-            _jit.decide_full(block, *_jit.runs(cell, len(block), n_cells), strips, out)
+            _jit.decide_full(block, cell, strips, out)
 
         return full
 
@@ -320,8 +320,8 @@ def _rule(P: FloatArray, loss: FloatArray, match: IntArray, layout: Layout) -> R
     match = np.asarray(match, np.int64)
 
     def diagonal(block: FloatArray, cell: IntArray, out: IntArray) -> None:
-        if k <= NARROW and len(block) >= n_cells * _jit.BLOCK:
-            _jit.decide_narrow(block, *_jit.runs(cell, len(block), n_cells), slope, offset, match, out)
+        if n_cells == 1 and k <= NARROW and len(block) >= _jit.BLOCK:
+            _jit.decide_narrow(block, slope, offset, match, out)
         else:
             _jit.decide_wide(block, cell, slope, offset, match, out)
 

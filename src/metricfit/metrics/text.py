@@ -1,0 +1,84 @@
+"""How metrics are written: numbers and attribute names, in a form that `metricfit.parse` reads back."""
+
+from __future__ import annotations
+
+import keyword
+import numbers
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from metricfit.validation import label
+
+
+def finite(value: object) -> float | None:
+    """Return a finite real number as a float, and None for anything else (a bool included).
+
+    Examples
+    --------
+    >>> finite(3), finite(float("nan")), finite("3")
+    (3.0, None, None)
+    """
+    if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
+        return None
+    try:
+        plain = float(value)
+    except OverflowError:
+        return None
+    return plain if np.isfinite(plain) else None
+
+
+def number(value: float) -> str:
+    """Return a number as short as it can be written without loss.
+
+    Examples
+    --------
+    >>> number(0.5), number(2.0), number(1 / 3)
+    ('0.5', '2', '0.3333333333333333')
+    """
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
+def attributes(over: object, what: str) -> str | list[str]:
+    """Return attribute names as one string, or as a list of strings; raise naming the metric otherwise.
+
+    Examples
+    --------
+    >>> attributes("sex", "worst"), attributes(("sex", "region"), "worst")
+    ('sex', ['sex', 'region'])
+    """
+    if isinstance(over, str):
+        return str(over)
+    names = list(over) if isinstance(over, Iterable) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{what}: over must be the name of an attribute, or a list of names; got {over!r}")
+    return [str(name) for name in names]
+
+
+def plain_slice(where: Mapping[str, object]) -> dict[str, object]:
+    """Return a slice with plain Python scalars, and lists of them, as values."""
+    plain: dict[str, object] = {}
+    for name, value in where.items():
+        what = f"at: the value of {name!r}"
+        if isinstance(value, Iterable) and not isinstance(value, str):
+            plain[name] = [label(v, what) for v in value]
+            if not plain[name]:
+                raise ValueError(f"at: {name!r} has an empty list of values; name at least one")
+        else:
+            plain[name] = label(value, what)
+    return plain
+
+
+def slice_text(where: Mapping[str, object]) -> str:
+    """Return how a slice is written; names that are no Python names go into a dictionary.
+
+    Examples
+    --------
+    >>> slice_text({"sex": "F", "age group": [1, 2]})
+    "sex='F', **{'age group': [1, 2]}"
+    """
+    fits = {name: name.isidentifier() and not keyword.iskeyword(name) for name in where}
+    parts = [f"{name}={value!r}" for name, value in where.items() if fits[name]]
+    others = {name: value for name, value in where.items() if not fits[name]}
+    return ", ".join([*parts, *([f"**{others!r}"] if others else [])])
