@@ -24,7 +24,6 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimator: Any
     attributes: str | Iterable[str] | None
     randomize: Literal["hash", "draw", "never"]
-    random_state: Any
     estimator_: Any
     classes_: Any
     policy_: Policy
@@ -157,6 +156,6 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             if base.classifier_tags is not None:
                 tags.classifier_tags.multi_class = base.classifier_tags.multi_class
                 tags.classifier_tags.poor_score = base.classifier_tags.poor_score
-        if self.randomize == "draw" and self.random_state is None:
+        if self.randomize == "draw":  # even with a seed, a row's decision depends on its place among the rows
             tags.non_deterministic = True
         return tags

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from metricfit.methods.polyhedron import Polyhedron, is_polyhedral
 from metricfit.metrics.atoms import TINY, Separable
-from metricfit.metrics.expression import Node, Sum
+from metricfit.metrics.expression import Entries, Node, Sum
 from metricfit.metrics.nonlinear import Smooth
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +60,21 @@ def smooth_parts(goal: Node, weight: float = 1.0) -> Parts | None:
     return None
 
 
+class Triplets(NamedTuple):
+    """A sparse matrix as lists of places and values; cheaper to put together than scipy's own."""
+
+    row: IntArray
+    column: IntArray
+    value: FloatArray
+
+    def times(self, u: FloatArray) -> FloatArray:
+        """Return the matrix times a vector."""
+        return np.bincount(self.row, self.value * u[self.column], minlength=u.size)
+
+
+FLAT = Triplets(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
 class Curve:
     """Value, gradient and Hessian of an objective's parts; of the stand-in where there is one."""
 
@@ -74,18 +89,28 @@ class Curve:
         flat = self.parts.flat.scalar(u) if self.parts.flat is not None else 0.0
         return flat + sum(weight * smooth.scalar(u) for weight, smooth in self.parts.smooth)
 
-    def model(self, u: FloatArray) -> tuple[FloatArray, Any]:
-        """Return gradient and sparse Hessian of the smooth parts; no Hessian when there are none."""
-        gradient, hessian = np.zeros(self.width), None
+    def model(self, u: FloatArray) -> tuple[FloatArray, Triplets]:
+        """Return gradient and Hessian of the smooth parts."""
+        gradient, pieces = np.zeros(self.width), []
         for (weight, smooth), form in zip(self.parts.smooth, self.forms, strict=True):
             v = smooth.part.value(u)
             if self.parts.stand_in is not None:
                 _, slope, bend = self.parts.stand_in.inner(v)
-                middle: Any = sp.diags_array(bend)
+                middle: Any = bend
             else:
                 slope, h = weight * smooth.atom.gradient(v), smooth.atom.hessian(v)
-                middle = sp.csc_array(weight * (np.diag(h.diagonal) + h.scale * np.outer(h.ray, h.ray)))
-            gradient += form.T @ slope
-            bent = form.T @ middle @ form
-            hessian = bent if hessian is None else hessian + bent
-        return gradient, hessian
+                middle = weight * (np.diag(h.diagonal) + h.scale * np.outer(h.ray, h.ray))
+            gradient += smooth.part.slope(u, slope)
+            pieces.append(_pulled_back(middle, smooth.part, form))
+        return gradient, Triplets(*map(np.concatenate, zip(FLAT, *pieces, strict=True)))
+
+
+def _pulled_back(middle: FloatArray, part: Node, form: Any) -> Triplets:
+    """Return ``form' middle form``, where a middle of one dimension is a diagonal."""
+    if isinstance(part, Entries):
+        places = np.arange(part.start, part.stop)
+        if middle.ndim == 1:
+            return Triplets(places, places, middle)
+        return Triplets(np.repeat(places, places.size), np.tile(places, places.size), middle.ravel())
+    whole = (form.T @ sp.csc_array(np.diag(middle) if middle.ndim == 1 else middle) @ form).tocoo()
+    return Triplets(whole.row, whole.col, whole.data)

@@ -27,7 +27,7 @@ class Grid(Method):
     Parameters
     ----------
     mixed : bool
-        Whether to mix rules without constraints too.
+        Without constraints too, return the best mixture of the rules tried; False returns the best single one, as the paper does.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Grid(Method):
     nonconvex = True
     default_calls = 4096
 
-    def __init__(self, mixed: bool = False) -> None:
+    def __init__(self, mixed: bool = True) -> None:
         self.mixed = mixed
 
     def refusal(self, program: Program) -> str | None:

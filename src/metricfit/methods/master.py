@@ -14,7 +14,7 @@ import numpy as np
 
 from metricfit.methods.columns import Columns, Solution, Unsolved
 from metricfit.methods.cone import solve_cone
-from metricfit.methods.curve import Curve, Parts, smooth_parts
+from metricfit.methods.curve import FLAT, Curve, Parts, smooth_parts
 from metricfit.methods.polyhedron import Polyhedron, is_polyhedral
 from metricfit.methods.quadratic import SPARE, minimise_quadratic
 from metricfit.metrics.atoms import TINY
@@ -74,6 +74,11 @@ class Master:
         return smooth_parts(self.program.objective)
 
     @cached_property
+    def _curve(self) -> Curve:
+        assert self._parts is not None
+        return Curve(self._parts, self.program.constant.size)
+
+    @cached_property
     def _flat_limits(self) -> bool:
         return all(limit.node is not None and is_polyhedral(limit.node) for limit in self.program.limits)
 
@@ -89,7 +94,7 @@ class Master:
         """Minimise smooth parts plus maxima of affine functions."""
         body = self._limits.copy()
         cost = body.row(parts.flat) if parts.flat is not None else np.zeros(0)
-        curve = Curve(parts, self.program.constant.size)
+        curve = self._curve if parts is self._parts else Curve(parts, self.program.constant.size)
         alpha = self._interior(parts, columns, alpha)
         u = columns.u(alpha)
         start_kept = self.program.excess(u) <= SPARE
@@ -128,7 +133,7 @@ class Master:
             return alpha
         body = self._limits.copy()
         cost = body.row(Largest(Stack(tuple(negative(part) for part in low))))
-        target, _ = minimise_quadratic(columns, body, np.zeros(u.size), None, u, cost)
+        target, _ = minimise_quadratic(columns, body, np.zeros(u.size), FLAT, u, cost)
         return columns.normalised(target)
 
 

@@ -42,7 +42,7 @@ class PluginOracle:
             raise ValueError(f"confusion must be 'labels' or 'model', got {confusion!r}")
         self.rows, self.axes, self.threads = rows, rows.axes, threads
         self.exact = confusion == "model"
-        self.margins = rows.margins(soft=self.exact)
+        self.margins = rows.margins(soft=self.exact, threads=threads)
         self.labels = None if self.exact else rows.labels
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:

@@ -40,7 +40,7 @@ NUMPY_WORK = 500_000
 CHUNK = 2**20
 
 # Decisions up to which vector lanes run over rows, beyond which they run over decisions.
-NARROW = 16
+NARROW = 24
 
 
 def decide(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from metricfit.confusion import Axes, Cells, class_labels, encode_labels
+from metricfit.oracles import kernels
 from metricfit.types import FloatArray, IntArray
 from metricfit.validation import check_lengths, check_proba, check_weights
 
@@ -55,19 +56,15 @@ class Rows:
     def __len__(self) -> int:
         return int(self.proba.shape[0])
 
-    def margins(self, soft: bool) -> FloatArray:
+    def margins(self, soft: bool, threads: int | None = None) -> FloatArray:
         """Return the class priors of each cell, from labels or from the probabilities."""
+        if soft:
+            nothing = np.zeros(len(self), np.int32)
+            tensor = kernels.confusion(
+                self.proba, None, self.cells, self.weights, nothing, len(self.axes.cells), 1, threads=threads
+            )
+            return np.asarray(tensor[:, :, 0])
         cells, n = len(self.axes.cells), self.axes.n
-        weights = np.full(len(self), 1 / len(self)) if self.weights is None else self.weights
-        codes = np.zeros(len(self), np.int64) if self.cells is None else self.cells.astype(np.int64)
-        if not soft:
-            counts = np.bincount(codes * n + self.labels, weights, minlength=cells * n)
-            return counts.reshape(cells, n)
-        counts = np.zeros((cells, n))
-        step = max(1, 2**20 // n)
-        for start in range(0, len(self), step):
-            part = slice(start, start + step)
-            weighted = self.proba[part] * weights[part, None]
-            for cell in np.unique(codes[part]):
-                counts[cell] += weighted[codes[part] == cell].sum(axis=0, dtype=np.float64)
-        return counts
+        place = self.labels if self.cells is None else self.cells * n + self.labels
+        counts = np.bincount(place, self.weights, minlength=cells * n).reshape(cells, n)
+        return counts / counts.sum()
