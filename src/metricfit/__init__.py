@@ -1,5 +1,6 @@
 """Fit the metric you are judged by, under the constraints you must keep."""
 
+from metricfit import datasets
 from metricfit.confusion import Confusion
 from metricfit.estimator import MetricClassifier
 from metricfit.metrics import (
@@ -40,6 +41,8 @@ from metricfit.metrics import (
     specificity,
     worst,
 )
+from metricfit.model_policy import ModelPolicy
+from metricfit.oracles import RetrainOracle
 from metricfit.policy import Policy
 from metricfit.problem import InfeasibleError
 from metricfit.result import Result

@@ -16,7 +16,7 @@ from metricfit.decider import Decider
 from metricfit.inputs import attributes_of, classes_of, columns_of, rehearse, seed_of
 from metricfit.messages import unknown
 from metricfit.methods import Method
-from metricfit.policy import RANDOMIZE
+from metricfit.policy import RANDOMIZE, Policy
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 from metricfit.solve import check_options, optimize, threads
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
@@ -211,6 +211,7 @@ class MetricClassifier(Decider):
             random_state=seed,
             verbose=self.verbose,
         )
+        assert isinstance(result.policy, Policy)  # the plug-in oracle's kind
         # Everything fitted is set at the end: a fit that fails leaves the object as it was.
         self.estimator_ = fit_clone(self.estimator, X, y, weights) if model is None else model
         self.result_, self.policy_ = result, result.policy

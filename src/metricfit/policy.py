@@ -89,7 +89,12 @@ class Policy:
         return sum(map(len, self.rules))
 
     def decide(
-        self, proba: Any, sensitive_features: Any = None, randomize: str = "hash", random_state: Any = None
+        self,
+        proba: Any,
+        sensitive_features: Any = None,
+        randomize: str = "hash",
+        random_state: Any = None,
+        key: Any = None,
     ) -> Any:
         """Return a decision for each row.
 
@@ -105,6 +110,9 @@ class Policy:
             every row of a cell gets the same rule, the policy's `single` one.
         random_state : int, optional
             The salt of ``"hash"``, or the seed (or generator) of ``"draw"``.
+        key : array-like of numbers with N rows, optional
+            What ``"hash"`` tells rows apart by, in place of their probabilities: for a model that gives many rows
+            the same probabilities, and so the same rule, pass a row number or features.
 
         Returns
         -------
@@ -121,7 +129,8 @@ class Policy:
             raise ValueError(unknown("randomize", randomize, RANDOMIZE))
         rows = check_proba(proba, self.axes.n, allow_empty=True)
         cell = self.axes.cells.encode(sensitive_features, len(rows))
-        rule = self._table.start[cell] + self._chosen(rows, cell, randomize, random_state)
+        told_by = rows if key is None else np.asarray(key, dtype=np.float64).reshape(len(rows), -1)
+        rule = self._table.start[cell] + self._chosen(told_by, cell, randomize, random_state)
         return self._labels[self._apply(rows, rule)]
 
     def decision_proba(self, proba: Any, sensitive_features: Any = None) -> FloatArray:

@@ -278,11 +278,11 @@ class Program:
         this plane, which is one oracle call. So the bound needs no trust in the solver that found u, mu and theta.
         """
         slope = self.objective.gradient(u, theta)
-        level = float(self.objective.value(u, theta)[0])
+        level = float(self.objective.level(u, theta)[0])
         for limit, mu in zip(self.limits, multipliers, strict=False):
             if limit.node is not None and mu.any():
                 slope = slope + limit.node.slope(u, mu, theta)
-                level += float(mu @ limit.node.value(u, theta))
+                level += float(mu @ limit.node.level(u, theta))
         return slope, level
 
     def excess(self, u: FloatArray) -> float:

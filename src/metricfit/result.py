@@ -9,6 +9,7 @@ import numpy as np
 
 from metricfit.confusion import Confusion
 from metricfit.methods.base import Record, Status
+from metricfit.model_policy import ModelPolicy
 from metricfit.policy import Policy
 
 
@@ -34,7 +35,7 @@ class Result:
     Attributes
     ----------
     policy : Policy
-        The decision rule.
+        The decision rule (a `ModelPolicy` over models, if the oracle retrains).
     confusion : Confusion
         The policy's expected confusion tensor on the rows it was fitted on.
     value, bound, gap : float
@@ -53,7 +54,7 @@ class Result:
         What was solved, in words.
     """
 
-    policy: Policy
+    policy: Policy | ModelPolicy
     confusion: Confusion
     value: float
     bound: float

@@ -9,8 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from metricfit.confusion import Confusion
+from metricfit.layout import expand
 from metricfit.methods import Iterate, Method, Outcome, Record, Walk, choose, run
+from metricfit.model_policy import ModelPolicy
 from metricfit.oracles import Oracle, PluginOracle, Rows, Vertex
+from metricfit.oracles.retrain import constant
 from metricfit.policy import Policy, Rule
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem, Program
 from metricfit.result import ConstraintRecord, Result
@@ -192,10 +195,12 @@ def _start_losses(start: Result | Policy | None, program: Program) -> list[Float
     if start is None:
         return []
     policy = start.policy if isinstance(start, Result) else start
+    if isinstance(policy, ModelPolicy):
+        raise ValueError("start: a policy over retrained models cannot be restarted from; leave start out")
     return policy.losses_for(program.axes, program.layout)
 
 
-def _policy(program: Program, walk: Walk, best: Iterate) -> tuple[Policy, FloatArray, FloatArray]:
+def _policy(program: Program, walk: Walk, best: Iterate) -> tuple[Policy | ModelPolicy, FloatArray, FloatArray]:
     """Return the mixture as a policy, with the weights (cells, vertices) and u that it really has."""
     cells, count = len(program.axes.cells), len(walk.vertices)
     weights = np.zeros((cells, count))
@@ -203,13 +208,30 @@ def _policy(program: Program, walk: Walk, best: Iterate) -> tuple[Policy, FloatA
     weights[weights < 1e-12] = 0.0
     weights /= weights.sum(axis=1, keepdims=True)
     single = _single(program, walk, weights)
-    rules, places = [], []
-    for a in range(cells):
-        used = np.flatnonzero(weights[a])
-        rules.append([Rule(float(weights[a, t]), walk.vertices[t].loss[a]) for t in used])
-        places.append(int(np.flatnonzero(used == single[a])[0]))
+    used = [np.flatnonzero(row) for row in weights]
+    places = [int(np.flatnonzero(mixture == one)[0]) for mixture, one in zip(used, single, strict=True)]
     u = program.vector(_mixed(walk.vertices, weights))
-    return Policy(program.axes, program.layout, rules, places), weights, u  # type: ignore[arg-type]
+    if any(vertex.rule is not None for vertex in walk.vertices):
+        return _model_policy(program, walk, weights, used, places), weights, u
+    rules = tuple(
+        tuple(Rule(float(weights[a, t]), walk.vertices[t].loss[a]) for t in mixture) for a, mixture in enumerate(used)
+    )
+    return Policy(program.axes, program.layout, rules, tuple(places)), weights, u
+
+
+def _model_policy(
+    program: Program, walk: Walk, weights: FloatArray, used: list[Any], places: list[int]
+) -> ModelPolicy:
+    """Return the mixture as a policy over the models that the vertices hold."""
+    kept = np.flatnonzero(weights.any(axis=0))
+    index = {int(t): m for m, t in enumerate(kept)}
+    models = []
+    for t in kept:
+        vertex = walk.vertices[t]
+        always = int(np.argmin(expand(vertex.loss, program.layout, program.axes)[0, 0]))
+        models.append(constant(always) if vertex.rule is None else vertex.rule)
+    mixtures = [[(float(weights[a, t]), index[int(t)]) for t in mixture] for a, mixture in enumerate(used)]
+    return ModelPolicy(program.axes, models, mixtures, places)
 
 
 def _mixed(vertices: list[Vertex], weights: FloatArray) -> FloatArray:

@@ -52,9 +52,11 @@ class ColumnGeneration(Method):
             walk.ask(argmax_loss(program))
         for place, vertex in enumerate(walk.vertices):
             columns.add(place, vertex)
+        start = None
         if program.limits:
-            yield from feasibility.reach(program, walk, columns)
-        yield from generate(program, walk, columns, self.probes)
+            for start in feasibility.reach(program, walk, columns):
+                yield start
+        yield from generate(program, walk, columns, self.probes, start)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Drop rules that do nothing: the largest threshold on their weights that keeps the value and the constraints."""

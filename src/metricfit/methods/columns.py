@@ -92,6 +92,13 @@ class Columns:
         """Return u of a mixture."""
         return np.asarray(self.matrix @ alpha + self.program.constant)
 
+    def alpha(self, weights: FloatArray) -> FloatArray:
+        """Return a mixture given as a table (cells, vertices), which may be short of the last vertices, by column."""
+        known = self.vertex < weights.shape[1]
+        alpha = np.zeros(len(self))
+        alpha[known] = weights[self.cell[known], self.vertex[known]]
+        return alpha
+
     def weights(self, alpha: FloatArray, vertices: int) -> FloatArray:
         """Return the mixture of the first ``len(alpha)`` columns as a table (cells, vertices)."""
         table = np.zeros((len(self.program.axes.cells), vertices))

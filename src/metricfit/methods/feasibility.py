@@ -41,7 +41,7 @@ def descend(program: Program, walk: Walk, columns: Columns, target: float) -> It
 
 
 def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
-    """Yield iterates until one keeps all constraints; raise `InfeasibleError` when none does."""
+    """Yield iterates, the last of which keeps all constraints; raise `InfeasibleError` when none does."""
     # Deciding all rows alike keeps many constraints (nothing decided "fraud" is never wrong), and costs no call.
     if program.axes.k * len(program.axes.cells) <= MOST_CONSTANTS:
         for vertex in constant_rules(program, walk.oracle.margins):
@@ -50,8 +50,7 @@ def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
     best = np.inf
     for iterate in descend(first, walk, columns, -ROOM):
         best = min(best, first.value(iterate.u))
-        if best > FEASIBLE:
-            yield replace(iterate, bound=-np.inf, multipliers=None)
+        yield replace(iterate, bound=-np.inf, multipliers=None)
     if best > FEASIBLE:
         raise _diagnosis(program, walk, columns)
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from metricfit.methods.base import Iterate, Method, Walk
 from metricfit.methods.domain import Domain, onto_ball, onto_corner
+from metricfit.methods.functions import Functions
 from metricfit.methods.opening import opening
 from metricfit.methods.parameters import positive
 from metricfit.methods.pruning import Prune, check_prune, mixture, pruned
 from metricfit.metrics.curvature import Curvature
 from metricfit.metrics.expression import Largest
 from metricfit.problem import Program
-from metricfit.types import FloatArray
 
 GRID = (0.001, 0.01, 0.1)
 
@@ -95,43 +95,38 @@ class _Game:
 
     def __init__(self, program: Program, walk: Walk) -> None:
         self.program, self.walk = program, walk
-        self.nodes = [limit.node for limit in program.limits if limit.node is not None]
-        self.cuts = np.cumsum([node.size for node in self.nodes])[:-1]
-        self.functions = sum(node.size for node in self.nodes)
+        self.limits = Functions(program)
         self.domain = Domain.of(program, walk.oracle.margins)
         self.uniform = program.uniform(walk.oracle.margins)
         first = mixture(program, walk)
-        slopes = [self.program.objective, *(Largest(node) for node in self.nodes)]
+        slopes = [self.program.objective, *(Largest(node) for node in self.limits.nodes)]
         points = (self.uniform, (self.uniform + first.u) / 2)
         self.lipschitz = max(float(np.linalg.norm(s.gradient(u))) for s in slopes for u in points) or 1.0
         prices = sum(float(mu.sum()) for mu in first.multipliers or ())
-        self.inverse_room = max(prices, 1.0) if self.nodes else 0.0
+        self.inverse_room = max(prices, 1.0) if program.limits else 0.0
         self.ball = 2 * self.lipschitz * (1 + self.inverse_room)
 
     def theorem_steps(self, calls: int) -> tuple[float, float]:
         """Return the step sizes of Theorem 13, and with constraints of Theorem 17."""
         reach = 2 * self.ball + 2 * self.inverse_room
         length = np.sqrt(2 * max(calls, 1))
-        return 1 / (reach * length), reach / ((1 + 2 * np.sqrt(self.functions)) * length)
+        return 1 / (reach * length), reach / ((1 + 2 * np.sqrt(self.limits.size)) * length)
 
     def play(self, calls: int, down: float, up: float) -> Iterator[Iterate]:
         """Yield the average rule after each round."""
         program, walk = self.program, self.walk
         first = len(walk.vertices)
         xi = self.domain.project(self.uniform)
-        lam, mu = onto_ball(program.tangent(xi)[0], self.ball), np.zeros(self.functions)
+        lam, mu = onto_ball(program.objective.gradient(xi), self.ball), np.zeros(self.limits.size)
         total = np.zeros(xi.size)
         for t in range(1, calls + 1):
             c = walk.vectors[walk.call(lam)]
-            slope, _ = program.tangent(xi, np.split(mu, self.cuts))
+            slope = program.objective.gradient(xi) + self.limits.slope(xi, mu)
             fall = onto_ball(slope, self.ball) - lam
             lam = onto_ball(lam + up * (c - xi), self.ball)
-            mu = onto_corner(mu + up * self._excess(xi), 2 * self.inverse_room)
+            mu = onto_corner(mu + up * self.limits.value(xi), 2 * self.inverse_room)
             xi = self.domain.project(xi - down * fall)
             total += c
             weights = np.zeros(first + t)
             weights[first:] = 1 / t
             yield Iterate(weights, total / t)
-
-    def _excess(self, xi: FloatArray) -> FloatArray:
-        return np.concatenate([node.value(xi) for node in self.nodes]) if self.nodes else np.zeros(0)

@@ -18,14 +18,17 @@ from metricfit.types import FloatArray
 PATIENCE = 8
 
 
-def generate(program: Program, walk: Walk, columns: Columns, probes: int = 0) -> Iterator[Iterate]:
-    """Generate columns from the given ones, whose mixtures must keep the constraints where there are any.
+def generate(
+    program: Program, walk: Walk, columns: Columns, probes: int = 0, start: Iterate | None = None
+) -> Iterator[Iterate]:
+    """Generate columns from the given ones, of which some mixture must keep the constraints: ``start``, if it is known.
 
     ``probes`` matters only where labels are counted: the plug-in rule is then not quite the cheapest one, so the walk is
     settled when that many random rules around the priced one have not gained ``tol`` either.
     """
     master = Master(program)
-    alpha, previous = np.ones(len(columns)), None
+    alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
+    previous = None
     idle = np.zeros(len(columns), np.int64)
     probe = Probe(0 if walk.oracle.exact else probes, walk)
     pricing = Pricing(program, walk, columns)

@@ -209,7 +209,7 @@ class Combination(Metric):
         for c, metric in self.terms:
             size = "" if abs(c) == 1 else f"{number(abs(c))} * "
             sign = (" - " if c < 0 else " + ") if text else ("-" if c < 0 else "")
-            text += f"{sign}{size}{metric}"
+            text += f"{sign}{size}{metric if c == 1 else grouped(metric)}"
         return text
 
 

@@ -121,6 +121,8 @@ class _Reader:
     def _call(self, func: ast.expr, args: list[Any], keywords: list[ast.keyword]) -> Any:
         named: dict[str, Any] = {}
         for word in keywords:
+            if word.arg in named:
+                raise self._error(f"keyword argument repeated: {word.arg}")
             if word.arg is not None:
                 named[word.arg] = self.read(word.value)
             elif isinstance(func, ast.Attribute) and isinstance(word.value, ast.Dict):

@@ -52,13 +52,13 @@ class Rates(Written):
         return Curvature.RATIO if self.ratio else Curvature.LINEAR
 
     def bind(self, binding: Binding) -> Node:
-        under = self.under(binding)
+        over, under = self.over(binding), self.under(binding)
         if not under.constant:
-            return Quotient(binding.bind(self.over(binding)), binding.bind(under), self.most)
+            return Quotient(binding.bind(over), binding.bind(under), self.most)
         denominator = binding.bind(under).value(np.zeros(0))
         if np.any(denominator <= 0):
             raise ValueError(self._undefined(binding, int(np.sum(denominator <= 0))))
-        return binding.bind(self.over(binding).scaled(1 / denominator))
+        return binding.bind(over.scaled(1 / denominator))
 
     def _undefined(self, binding: Binding, count: int) -> str:
         missing = [c for c, p in zip(binding.axes.classes, binding.prior, strict=True) if p <= 0]

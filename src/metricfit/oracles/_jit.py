@@ -97,40 +97,51 @@ def _overload_score(key: Any) -> Any:
 
 
 @njit(forceinline=True)
-def _last_argmin(x: Any, first: Any, slope: Any, offset: Any, a: Any) -> Any:
-    # LLVM vectorises the minimum of integers, but not that of floats without fast-math, and no argmin.
+def _argmin_two(x: Any, first: Any, slope: Any, offset: Any, a: Any, b: Any) -> Any:
+    # Two rows at once, as the second pass over a row has to wait for the end of the first. The first is on
+    # integers: without fast-math LLVM does not vectorise the minimum of floats, and never an argmin.
     width = np.uintp(slope.shape[1])
-    least = _key(x.dtype.type(np.inf))
+    low0 = low1 = _key(x.dtype.type(np.inf))
     for j in range(width):
-        key = _key(slope[a, j] * x[first + j] + offset[a, j])
-        least = key if key < least else least
-    score = _score(least)
-    decision = np.int32(0)
+        key0 = _key(slope[a, j] * x[first[0] + j] + offset[a, j])
+        key1 = _key(slope[b, j] * x[first[1] + j] + offset[b, j])
+        low0 = key0 if key0 < low0 else low0
+        low1 = key1 if key1 < low1 else low1
+    score0, score1 = _score(low0), _score(low1)
+    last0 = last1 = np.int32(0)
     for j in range(width):
-        here = np.int32(j) if slope[a, j] * x[first + j] + offset[a, j] == score else np.int32(0)
-        decision = here if here > decision else decision
-    return decision
+        here0 = np.int32(j) if slope[a, j] * x[first[0] + j] + offset[a, j] == score0 else np.int32(0)
+        here1 = np.int32(j) if slope[b, j] * x[first[1] + j] + offset[b, j] == score1 else np.int32(0)
+        last0 = here0 if here0 > last0 else last0
+        last1 = here1 if here1 > last1 else last1
+    return last0, last1
 
 
 @njit(nogil=True, cache=True)
 def decide_wide(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
     """Diagonal rule: vector lanes are the decisions of a row, padded by (0, inf) to a multiple of eight."""
-    n, k, width = P.shape[1], match.size, slope.shape[1]
-    flat, x = P.reshape(-1), np.zeros(width, P.dtype)
-    # A row is read in place if decisions are in the order of the classes. Lanes of no class then read what
+    N, n = P.shape
+    k, width = match.size, np.uintp(slope.shape[1])
+    flat, x = P.reshape(-1), np.zeros(2 * slope.shape[1], P.dtype)
+    # Rows are read in place if decisions are in the order of the classes. Lanes of no class then read what
     # follows the row, times zero; the last rows have nothing behind them.
-    in_place = max(0, (P.size - width) // n + 1)
+    in_place = max(0, (P.size - slope.shape[1]) // n + 1) // 2 * 2
     for j in range(k):
         if match[j] != j and match[j] >= 0:
             in_place = 0
-    for r in range(in_place):
+    for r in range(0, in_place, 2):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
-        out[r] = _last_argmin(flat, np.uintp(r) * np.uintp(n), slope, offset, a)
-    for r in range(in_place, P.shape[0]):
+        b = np.uintp(cell[r + 1]) if cell.size else np.uintp(0)
+        first = np.uintp(r) * np.uintp(n)
+        out[r], out[r + 1] = _argmin_two(flat, (first, first + np.uintp(n)), slope, offset, a, b)
+    for r in range(in_place, N, 2):
+        s = min(r + 1, N - 1)  # an odd last row is its own partner
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
+        b = np.uintp(cell[s]) if cell.size else np.uintp(0)
         for j in range(k):
             x[j] = P[r, max(match[j], 0)]
-        out[r] = _last_argmin(x, np.uintp(0), slope, offset, a)
+            x[width + np.uintp(j)] = P[s, max(match[j], 0)]
+        out[r], out[s] = _argmin_two(x, (np.uintp(0), width), slope, offset, a, b)
 
 
 @njit(nogil=True, cache=True)

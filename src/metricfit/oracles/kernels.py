@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from metricfit.layout import Layout
 from metricfit.oracles.kernels_numpy import (
@@ -28,7 +29,7 @@ from metricfit.oracles.kernels_numpy import (
 from metricfit.types import FloatArray, IntArray
 
 Engine = Literal["auto", "numpy", "numba"]
-Rule = Callable[[FloatArray, IntArray, IntArray], None]
+Rule = Callable[["_Rows", IntArray], IntArray]
 T = TypeVar("T")
 
 # Multiplications up to which a pass stays in NumPy. It takes some milliseconds then, and numba a second
@@ -37,7 +38,7 @@ NUMPY_WORK = 500_000
 
 # Entries of P in a chunk: enough to forget the cost of a call, few enough to stay in the cache between
 # deciding and counting.
-CHUNK = 2**20
+CHUNK = 2**21
 
 # Decisions up to which vector lanes run over rows, beyond which they run over decisions.
 NARROW = 24
@@ -91,11 +92,10 @@ def decide(
     if _in_numpy(engine, P, loss, layout):
         return decide_numpy(P, cell, loss, match, layout=layout, out=out)
     out = np.empty(len(P), np.int32) if out is None else out
-    rule = _rule(P, loss, match, layout)
-    cell_ = _given(cell, np.int32)
+    rows, rule = _Rows.of(P, None, cell, None), _rule(P, loss, match, layout)
 
-    def task(rows: slice) -> None:
-        rule(_block(P, rows), cell_[rows], out[rows])
+    def task(chunk: slice) -> None:
+        rule(rows[chunk], out[chunk])
 
     for _ in _each(task, _chunks(P, 0), threads):
         pass
@@ -141,20 +141,17 @@ def count(
     """
     if _in_numpy(engine, P, loss, layout):
         return count_numpy(P, y, cell, weight, loss, match, layout=layout)
-    rule = _rule(P, loss, match, layout)
-    n_cells, _, k = loss.shape
-    y_, cell_, weight_ = _given(y, np.int32), _given(cell, np.int32), _given(weight, np.float64)
+    rows, rule = _Rows.of(P, y, cell, weight), _rule(P, loss, match, layout)
+    match = np.asarray(match, np.int64)
 
-    def task(rows: slice) -> FloatArray:
-        block, codes, w = _block(P, rows), cell_[rows], weight_[rows]
-        decisions = np.empty(len(block), np.int32)
-        rule(block, codes, decisions)
-        labels = None if y is None else y_[rows]
+    def task(chunk: slice) -> FloatArray:
+        part = rows[chunk]
+        decisions = rule(part, np.empty(len(part.P), np.int32))
         if layout == "full":
-            return _tensor(block, labels, codes, w, decisions, n_cells, k)
-        return _diagonal(block, labels, codes, w, decisions, n_cells, match)
+            return _tensor(part, decisions, loss.shape[0], loss.shape[2])
+        return _diagonal(part, decisions, loss.shape[0], match)
 
-    return _scaled(sum(_each(task, _chunks(P, loss.size), threads)), P, weight)
+    return _total(_each(task, _chunks(P, loss.size), threads), P, weight)
 
 
 def confusion(
@@ -195,15 +192,13 @@ def confusion(
     """
     if _use_numpy(engine, P.size if y is None else len(P)):
         return confusion_numpy(P, y, cell, weight, decisions, n_cells, n_decisions)
-    y_, cell_, weight_ = _given(y, np.int32), _given(cell, np.int32), _given(weight, np.float64)
-    decisions_ = _given(decisions, np.int32)
+    rows = _Rows.of(P, y, cell, weight)
+    decisions = np.ascontiguousarray(decisions, np.int32)
 
-    def task(rows: slice) -> FloatArray:
-        labels = None if y is None else y_[rows]
-        return _tensor(_block(P, rows), labels, cell_[rows], weight_[rows], decisions_[rows], n_cells, n_decisions)
+    def task(chunk: slice) -> FloatArray:
+        return _tensor(rows[chunk], decisions[chunk], n_cells, n_decisions)
 
-    slices = _chunks(P, n_cells * P.shape[1] * n_decisions)
-    return _scaled(sum(_each(task, slices, threads)), P, weight)
+    return _total(_each(task, _chunks(P, n_cells * P.shape[1] * n_decisions), threads), P, weight)
 
 
 def mixture_confusion(
@@ -256,19 +251,17 @@ def mixture_confusion(
         (_rule(P, losses[heaviest[:, q], cells], match, layout), cell_weights[cells, heaviest[:, q]])
         for q in range(n_turns)
     ]
-    y_, cell_, weight_ = _given(y, np.int32), _given(cell, np.int32), _given(weight, np.float64)
+    rows = _Rows.of(P, y, cell, weight)
 
-    def task(rows: slice) -> FloatArray:
-        block, codes, w = _block(P, rows), cell_[rows], weight_[rows]
-        labels = None if y is None else y_[rows]
-        decisions = np.empty(len(block), np.int32)
-        total = np.zeros((n_cells, P.shape[1], k))
+    def task(chunk: slice) -> FloatArray:
+        part = rows[chunk]
+        decisions = np.empty(len(part.P), np.int32)
+        tensor = np.zeros((n_cells, P.shape[1], k))
         for rule, share in turns:
-            rule(block, codes, decisions)
-            total += share[:, None, None] * _tensor(block, labels, codes, w, decisions, n_cells, k)
-        return total
+            tensor += share[:, None, None] * _tensor(part, rule(part, decisions), n_cells, k)
+        return tensor
 
-    return _scaled(sum(_each(task, _chunks(P, n_cells * P.shape[1] * k), threads)), P, weight)
+    return _total(_each(task, _chunks(P, n_cells * P.shape[1] * k), threads), P, weight)
 
 
 def _in_numpy(engine: Engine, P: FloatArray, loss: FloatArray, layout: Layout) -> bool:
@@ -283,113 +276,115 @@ def _use_numpy(engine: Engine, work: int) -> bool:
     return engine == "numpy" or (engine == "auto" and work <= NUMPY_WORK)
 
 
-def _given(values: IntArray | FloatArray | None, dtype: type) -> Any:
-    # Read-only, as memory-mapped data are: numba compiles read-only and other arrays apart.
-    array = np.empty(0, dtype) if values is None else np.ascontiguousarray(values, dtype).view()
+class _Rows(NamedTuple):
+    """The rows of a pass as the compiled kernels take them: an empty array stands for None."""
+
+    P: FloatArray
+    y: IntArray | None
+    cell: IntArray
+    weight: FloatArray
+
+    @classmethod
+    def of(cls, P: FloatArray, y: IntArray | None, cell: IntArray | None, weight: FloatArray | None) -> _Rows:
+        return cls(
+            P,
+            None if y is None else _read_only(y, np.int32),
+            _read_only(() if cell is None else cell, np.int32),
+            _read_only(() if weight is None else weight, np.float64),
+        )
+
+    def __getitem__(self, chunk: Any) -> Any:
+        y = None if self.y is None else self.y[chunk]
+        return _Rows(_read_only(self.P[chunk], self.P.dtype), y, self.cell[chunk], self.weight[chunk])
+
+
+def _read_only(values: Any, dtype: npt.DTypeLike) -> Any:
+    # Memory-mapped data are often read-only, and numba would compile once more for them.
+    array = np.ascontiguousarray(values, dtype).view()
     array.flags.writeable = False
     return array
 
 
-def _block(P: FloatArray, rows: slice) -> FloatArray:
-    block: FloatArray = np.ascontiguousarray(P[rows]).view()
-    block.flags.writeable = False
-    return block
-
-
 def _rule(P: FloatArray, loss: FloatArray, match: IntArray, layout: Layout) -> Rule:
-    """Return the function that decides a chunk, with the loss as its kernel wants it."""
+    """Return the function that decides a chunk, with the loss in the form its kernel wants."""
     from metricfit.oracles import _jit
 
     n_cells, n, k = loss.shape
-    loss = loss.astype(P.dtype)
     if layout == "full":
         n_strips = -(-n // _jit.STRIP)
-        strips = np.zeros((n_cells, n_strips * _jit.STRIP, k), P.dtype)
-        strips[:, :n] = loss
-        strips = strips.reshape(n_cells, n_strips, _jit.STRIP, k).swapaxes(2, 3).copy()
+        padded = np.zeros((n_cells, n_strips * _jit.STRIP, k), P.dtype)
+        padded[:, :n] = loss
+        strips = padded.reshape(n_cells, n_strips, _jit.STRIP, k).swapaxes(2, 3).copy()
 
-        def full(block: FloatArray, cell: IntArray, out: IntArray) -> None:
-            _jit.decide_full(block, cell, strips, out)
+        def full(rows: _Rows, out: IntArray) -> IntArray:
+            _jit.decide_full(rows.P, rows.cell, strips, out)
+            return out
 
         return full
 
     width = -(-k // 8) * 8
     slope, offset = np.zeros((n_cells, width), P.dtype), np.full((n_cells, width), np.inf, P.dtype)
     slope[:, :k] = np.where(match >= 0, loss[:, 0], 0)
-    offset[:, :k] = loss[:, 1] + P.dtype.type(0)  # no -0.0
+    offset[:, :k] = loss[:, 1] + 0.0  # no -0.0
     match = np.asarray(match, np.int64)
 
-    def diagonal(block: FloatArray, cell: IntArray, out: IntArray) -> None:
-        if n_cells == 1 and k <= NARROW and len(block) >= _jit.BLOCK:
-            _jit.decide_narrow(block, slope, offset, match, out)
+    def diagonal(rows: _Rows, out: IntArray) -> IntArray:
+        if n_cells == 1 and k <= NARROW and len(out) >= _jit.BLOCK:
+            _jit.decide_narrow(rows.P, slope, offset, match, out)
         else:
-            _jit.decide_wide(block, cell, slope, offset, match, out)
+            _jit.decide_wide(rows.P, rows.cell, slope, offset, match, out)
+        return out
 
     return diagonal
 
 
-def _diagonal(
-    block: FloatArray,
-    labels: IntArray | None,
-    cell: IntArray,
-    weight: FloatArray,
-    decisions: IntArray,
-    n_cells: int,
-    match: IntArray,
-) -> FloatArray:
+def _diagonal(rows: _Rows, decisions: IntArray, n_cells: int, match: IntArray) -> FloatArray:
     from metricfit.oracles import _jit
 
-    sums = np.zeros((_jit.BANKS, n_cells, len(match), 2))
-    if labels is None:
-        _jit.tally_soft_hits(block, cell, weight, decisions, match, sums)
-        return sums.sum(axis=0).swapaxes(1, 2)
-    _jit.tally_hits(labels, cell, weight, decisions, match, sums)
-    wrong, right = np.moveaxis(sums.sum(axis=0), 2, 0)
-    return np.stack([right, wrong + right], axis=1)
+    banks = np.zeros((_jit.BANKS, n_cells, len(match), 2))
+    if rows.y is None:
+        _jit.tally_soft_hits(rows.P, rows.cell, rows.weight, decisions, match, banks)
+        return banks.sum(axis=0).swapaxes(1, 2)
+    _jit.tally_hits(rows.y, rows.cell, rows.weight, decisions, match, banks)
+    sums = banks.sum(axis=0)
+    sums[:, :, 0] += sums[:, :, 1]
+    return sums[:, :, ::-1].swapaxes(1, 2)
 
 
-def _tensor(
-    block: FloatArray,
-    labels: IntArray | None,
-    cell: IntArray,
-    weight: FloatArray,
-    decisions: IntArray,
-    n_cells: int,
-    n_decisions: int,
-) -> FloatArray:
+def _tensor(rows: _Rows, decisions: IntArray, n_cells: int, n_decisions: int) -> FloatArray:
     from metricfit.oracles import _jit
 
-    n = block.shape[1]
-    if labels is None:
+    n = rows.P.shape[1]
+    if rows.y is None:
         sums = np.zeros((n_cells, n_decisions, n))
-        _jit.tally_soft(block, cell, weight, decisions, sums)
+        _jit.tally_soft(rows.P, rows.cell, rows.weight, decisions, sums)
         return sums.swapaxes(1, 2)
     sums = np.zeros((n_cells, n, n_decisions))
-    _jit.tally_labels(labels, cell, weight, decisions, sums)
+    _jit.tally_labels(rows.y, rows.cell, rows.weight, decisions, sums)
     return sums
 
 
-def _scaled(total: Any, P: FloatArray, weight: FloatArray | None) -> FloatArray:
-    return np.ascontiguousarray(total / len(P) if weight is None else total)
-
-
 def _chunks(P: FloatArray, size: int) -> list[slice]:
-    """Cut the rows: at least eight chunks when there is enough to do, and none smaller than its tensor."""
-    N, n = P.shape
-    entries = max(min(CHUNK, P.size // 8), CHUNK // 8, 4 * size)
-    step = max(1, entries // n)
-    return [slice(start, min(start + step, N)) for start in range(0, N, step)]
+    """Cut the rows into chunks, four or more if there is enough to do, each larger than its statistic."""
+    entries = max(min(CHUNK, P.size // 4), CHUNK // 16, 4 * size)
+    step = max(1, entries // P.shape[1])
+    return [slice(start, min(start + step, len(P))) for start in range(0, len(P), step)]
 
 
-def _each(task: Callable[[slice], T], slices: list[slice], threads: int | None) -> Iterator[T]:
-    """Yield the results of a task for each chunk, in the order of the chunks."""
-    n_threads = min(_n_threads(threads), len(slices))
+def _each(task: Callable[[slice], T], chunks: list[slice], threads: int | None) -> Iterator[T]:
+    """Yield the results of a task for all chunks, in order."""
+    n_threads = min(_n_threads(threads), len(chunks))
     if n_threads <= 1:
-        yield from map(task, slices)
+        yield from map(task, chunks)
         return
-    # A pool for each call: idle threads would not survive a fork.
+    # A pool for each call: the threads of one that is kept would be missing after a fork.
     with ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(task, slices)
+        yield from pool.map(task, chunks)
+
+
+def _total(statistics: Iterator[FloatArray], P: FloatArray, weight: FloatArray | None) -> FloatArray:
+    total: Any = sum(statistics)
+    return np.ascontiguousarray(total / len(P) if weight is None else total)
 
 
 def _n_threads(threads: int | None) -> int:

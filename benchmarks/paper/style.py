@@ -1,0 +1,53 @@
+"""Names and colours of methods, and how pictures are saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+LABELS = {
+    "plugin": "Plugin[0-1]",
+    "plugin_bal": "Plugin(bal)",
+    "tfco": "TFCO (quoted)",
+    "frank_wolfe": "Frank-Wolfe",
+    "split_frank_wolfe": "SplitFW",
+    "gda": "GDA",
+    "ellipsoid": "Ellipsoid",
+    "bisection": "Bisection",
+    "column_generation": "Column generation",
+    "auto": "default",
+}
+COLOURS = {
+    "frank_wolfe": "tab:blue",
+    "split_frank_wolfe": "tab:blue",
+    "gda": "tab:orange",
+    "ellipsoid": "tab:green",
+    "column_generation": "tab:red",
+    "auto": "tab:red",
+    "tfco": "0.5",
+}
+SETS = {
+    "abalone": "Abalone",
+    "pageblocks": "PageBlock",
+    "macho": "MACHO",
+    "satimage": "SatImage",
+    "covtype": "CovType",
+    "compas": "COMPAS",
+    "lawschool": "Law School",
+    "adult": "Adult",
+    "crimes": "Crime",
+    "default": "Default",
+}
+
+
+def save(fig: object, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for ax in fig.axes:
+        ax.spines[["top", "right"]].set_visible(False)
+    fig.tight_layout()
+    # No date or version in the file, so that an unchanged picture is an unchanged file.
+    fig.savefig(path, dpi=90, metadata={"Software": None})
+    mpl.pyplot.close(fig)

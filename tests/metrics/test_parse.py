@@ -1,0 +1,201 @@
+"""The text form: what is read, what is refused, and how errors help."""
+
+from __future__ import annotations
+
+import pytest
+
+import metricfit as mf
+from metricfit.metrics import METRICS
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("g_mean", "g_mean()"),
+        ("  g_mean()\n", "g_mean()"),
+        ("recall(1)", "recall(1)"),
+        ('recall("a b")', "recall('a b')"),
+        ("recall('ä')", "recall('ä')"),
+        ("recall(True)", "recall(True)"),
+        ("recall(-1)", "recall(-1)"),
+        ("f_beta(beta=2, c='a')", "f_beta(2, 'a')"),
+        ("f_beta(2, average='macro')", "f_beta(2, average='macro')"),
+        ("cost([[0, 1], (2, 0)])", "cost([[0.0, 1.0], [2.0, 0.0]])"),
+        ("coverage_deviation({'a': 0.25, 'b': 0.75})", "coverage_deviation({'a': 0.25, 'b': 0.75})"),
+        ("coverage_deviation(target='prior')", "coverage_deviation()"),
+        ("micro_f1(default=None)", "micro_f1()"),
+        ("cohen_kappa(weights='quadratic')", "cohen_kappa(weights='quadratic')"),
+        ("0.5 * recall(0) + recall(1) / 2", "0.5 * recall(0) + 0.5 * recall(1)"),
+        ("-(recall(0) - 1)", "1 - recall(0)"),
+        ("recall(0) * 2 * 3", "6 * recall(0)"),
+        ("-recall(0) * recall(1)", "(-recall(0)) * recall(1)"),
+        ("-(recall(0) * recall(1))", "-(recall(0) * recall(1))"),
+        ("2 - recall(0) / recall(1)", "2 - (recall(0) / recall(1))"),
+        ("(recall(0) + 1) * recall(1)", "(1 + recall(0)) * recall(1)"),
+        ("1 / (1 + recall(0))", "(1) / (1 + recall(0))"),
+        ("abs(recall(0) - recall(1))", "abs(recall(0) - recall(1))"),
+        ("minimum(recall(0), 0.5)", "minimum(recall(0), 0.5)"),
+        ("recall(0).at(sex='F', age=[1, 2])", "recall(0).at(sex='F', age=[1, 2])"),
+        ("g_mean.at(sex='F')", "g_mean().at(sex='F')"),
+        ("recall(0).at(**{'age group': 1})", "recall(0).at(**{'age group': 1})"),
+        ("disparity(recall(0), 'sex', to='pairs')", "disparity(recall(0), over='sex', to='pairs')"),
+        ("worst(g_mean, over=['sex', 'age'])", "worst(g_mean(), over=['sex', 'age'])"),
+        ("precision('fraud') >= 0.9", "precision('fraud') >= 0.9"),
+        ("0.9 <= precision('fraud')", "precision('fraud') >= 0.9"),
+        ("1 - 0.5 >= recall(0)", "recall(0) <= 0.5"),
+        ("recall(0) >= recall(1)", "recall(0) - recall(1) >= 0"),
+    ],
+)
+def test_read(text, written):
+    assert str(mf.parse(text)) == written
+    assert str(mf.parse(written)) == written
+
+
+BARE = "accuracy balanced_accuracy g_mean h_mean q_mean min_recall micro_f1 macro_f1 mcc cohen_kappa"
+
+
+@pytest.mark.parametrize("name", BARE.split())
+def test_bare_names_are_calls(name):
+    assert str(mf.parse(name)) == str(METRICS[name]()) == f"{name}()"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("g_men", r"unknown metric 'g_men' in 'g_men'; did you mean 'g_mean'\?"),
+        ("recal('a') >= 0.5", "did you mean 'recall'"),
+        ("demografic_parity(over='sex')", "did you mean 'demographic_parity'"),
+        ("asb(recall(0))", "did you mean 'abs'"),
+        ("zzz", "known: accuracy, balanced_accuracy"),
+        ("recall", r"missing 1 required positional argument: 'c'"),
+        ("recall()", "missing 1 required positional argument: 'c'"),
+        ("g_mean(1)", "takes 0 positional arguments"),
+        ("recall(d=1)", "unexpected keyword argument 'd'"),
+        ("recall(0).at('F')", r"slices are written metric.at\(attribute=value\)"),
+        ("recall(0).at(**{1: 2})", "slices are written"),
+        ("recall(0) < 0.5", "constraints use <= or >="),
+        ("recall(0) == 0.5", "constraints use <= or >="),
+        ("0.1 <= recall(0) <= 0.5", "as two constraints"),
+        ("0.1 <= recall(0) <= 0.5 <= 1", "as two constraints"),
+        ("0.5", "'0.5' is neither a metric nor a constraint"),
+        ("0.5 <= 0.7", "neither a metric nor a constraint"),
+        ("'g_mean'", "neither a metric nor a constraint"),
+        ("[recall(0)]", "neither a metric nor a constraint"),
+        ("recall(0) + 'a'", "\"'a'\" is neither a number nor a metric"),
+        ("recall(0) + True", "'True' is neither a number nor a metric"),
+        ("recall(0) >= [1]", "neither a number nor a metric"),
+        ("(recall(0) >= 1) + 2", "neither a number nor a metric"),
+        ("recall(0) / 0", "the denominator is zero"),
+        ("recall(0) + 1 / 0", "division by zero"),
+        ("abs(1)", "abs takes one metric"),
+        ("abs(recall(0), recall(1))", "abs takes one metric"),
+        ("abs", "unknown metric 'abs'"),
+        ("recall(0) +", "invalid syntax"),
+        ("recall(0); recall(1)", "invalid syntax"),
+        ("recall('\\d')", "invalid escape sequence"),
+        ("recall(0", "never closed"),
+        ("", "expected the text of a metric"),
+        ("   ", "expected the text of a metric"),
+        (None, "expected the text of a metric"),
+        (b"g_mean", "expected the text of a metric"),
+        ("recall({[1]: 2})", "cannot be the key of a mapping"),
+        ("recall({**g_mean})", r"\*\* is not allowed"),
+        ("recall(**{'c': 1})", r"\*\* is not allowed"),
+        ("recall(0) >= 1e999", "must be a finite number"),
+        ("recall(0) * 1e999", "finite numbers"),
+        ("recall(c=1, c=2)", "keyword argument repeated"),
+    ],
+)
+def test_errors_help(text, words):
+    with pytest.raises(ValueError, match=words):
+        mf.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')",
+        "recall.__class__",
+        "recall(0).__class__",
+        "g_mean().bind",
+        "g_mean().at.__globals__",
+        "g_mean().gradient(1)",
+        "g_mean().at(x=1).bind(1)",
+        "().__class__.__bases__[0].__subclasses__()",
+        "(lambda: 1)()",
+        "lambda x: x",
+        "[recall(i) for i in (0, 1)]",
+        "{i for i in (0, 1)}",
+        "{i: i for i in (0, 1)}",
+        "sum(recall(i) for i in (0, 1))",
+        "f'{recall}'",
+        "recall(f'{g_mean}')",
+        "(x := recall(0))",
+        "recall(0) if True else recall(1)",
+        "recall(0) and recall(1)",
+        "not recall(0)",
+        "recall(0) ** 2",
+        "recall(0) // 2",
+        "recall(0) % 2",
+        "recall(0) @ recall(1)",
+        "recall(0) | recall(1)",
+        "~recall(0)",
+        "recall(0)[0]",
+        "[recall(0)][0]",
+        "recall(*[0])",
+        "recall(b'a')",
+        "recall(1j)",
+        "recall(...)",
+        "recall({1, 2})",
+        "recall(1)(2)",
+        "'a'.join(['b'])",
+        "'%s' % recall(0)",
+        "'a' * 1000000000",
+        "[0] * 1000000000",
+        "9 ** 9 ** 9",
+        "1 << 1000000",
+        "open('x')",
+        "eval('1')",
+        "exec('1')",
+        "getattr(recall, 'x')",
+        "parse('g_mean')",
+        "custom(abs)",
+        "METRICS",
+        "mf.recall(0)",
+        "await recall(0)",
+        "yield 1",
+        "import os",
+        "recall(0) = 1",
+        "recall is recall",
+        "recall(0) in [1]",
+        "recall(\x00)",
+    ],
+)
+def test_hostile_text_is_refused(text):
+    with pytest.raises(ValueError):
+        mf.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 3000 + "g_mean" + ")" * 3000,
+        "-" * 9000 + "1",
+        "[" * 150 + "]" * 150,
+        "abs(" * 2400,
+        "+".join(["g_mean"] * 1400),
+        "recall(" * 80 + "0" + ")" * 80,
+        "9" * 5000 + " * g_mean",
+        "9" * 4000 + " * g_mean",
+        "9" * 4000 + " * 1.5 * g_mean",
+        "g_mean" * 2000,
+    ],
+)
+def test_huge_text_is_refused(text):
+    with pytest.raises(ValueError):
+        mf.parse(text)
+
+
+def test_length_is_limited():
+    with pytest.raises(ValueError, match="has 20000 characters; at most 10000 are read"):
+        mf.parse("g" * 20_000)
