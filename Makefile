@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench paper clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,10 @@ lint: $(VENV)/.installed-dev  ## check style, format and types
 
 bench: $(VENV)/.installed-dev  ## compare the kernels with plain NumPy
 	$(BIN)/python benchmarks/kernels/oracle.py
+
+# METRICFIT_DATA names the folder with the data sets. PAPER="--quick" takes minutes, PAPER="--only hmean" one experiment.
+paper: $(VENV)/.installed-dev  ## rerun the paper's experiments and write docs/paper.md
+	$(BIN)/python benchmarks/paper $(PAPER)
 
 clean:  ## remove the environment, builds and caches
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Finished cells: one CSV row each, written when it is done, so that an interrupted run goes on where it stopped."""
+"""Finished cells: one CSV row each, written at once, so that an interrupted run goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-
-Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -46,6 +44,18 @@ class Table:
                 writer.writeheader()
             writer.writerows(new)
 
+    def forget(self, word: str) -> None:
+        """Drop all cells with this word in their key, to compute them again."""
+        kept = [row for row in self.rows if word not in [row[key] for key in self.keys]]
+        if len(kept) < len(self.rows):
+            part = self.path.with_suffix(".part")
+            with part.open("w", newline="") as file:
+                writer = csv.DictWriter(file, self.columns, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(kept)
+            part.replace(self.path)
+            self.rows = kept
+
     def run(self, tasks: Iterable[Task]) -> None:
         """Compute what is missing, with a line of progress for each cell."""
         tasks, done = list(tasks), self.done()
@@ -64,7 +74,8 @@ class Table:
             label = " ".join(map(str, task.key))
             shown = ", ".join(f"{k} {_text(v)}" for k, v in list(values[-1].items())[:4])
             print(
-                f"[{bar:<20}] {count}/{len(left)} {name} {label}: {shown} ({now - before:.1f} s, {rest:.0f} s left)",
+                f"[{bar:<20}] {count}/{len(left)} {name} {label}: {shown} "
+                f"({now - before:.1f} s, {rest:.0f} s left)",
                 flush=True,
             )
 

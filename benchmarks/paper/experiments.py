@@ -1,4 +1,5 @@
-"""The paper's tables on its own data sets: H-mean, micro-F1, and both constrained problems (sections 8.4 and 8.5)."""
+"""The paper's tables on its own data sets: H-mean, micro-F1, both constrained problems (sections 8.4, "
+"8.5)."""
 
 from __future__ import annotations
 
@@ -81,7 +82,10 @@ def coverage(settings: Settings) -> tuple[Table, list[Task]]:
 
 
 def equalopp(settings: Settings) -> tuple[Table, list[Task]]:
-    """G-mean subject to equal opportunity: to the mean of the groups as in the authors' code, to the overall rate as in the paper."""
+    """G-mean subject to equal opportunity.
+
+    Distances are to the mean of the groups, as in the authors' code, and to the overall rate, as in the text.
+    """
     values = (*LOSSES, "train_mean", "test_mean", "train_overall", "test_overall", *TOLD)
     table = Table(settings.results / "equalopp.csv", (*KEY, "to"), values)
 

@@ -36,11 +36,19 @@ def achievable_sets(folder: Path) -> None:
         top.set_xlim(-1.5, 2.5) if name == "Unif" else top.set_xlim(-4, 4)
         top.set_ylim(bottom=0)
         outline = d.boundary()
-        low.fill(*outline.T, facecolor="tab:purple", alpha=0.15, edgecolor="tab:purple", lw=1.8)
+        low.fill(*outline.T, color="tab:purple", alpha=0.15, lw=0)
+        low.plot(*np.vstack([outline, outline[:1]]).T, color="tab:purple", lw=1.8)
         corners = {"always 0": (d.priors[0], 0), "always 1": (0, d.priors[1])}
         for text, (a, b) in corners.items():
             low.plot(a, b, "o", color="0.25", ms=4)
-            low.annotate(text, (a, b), (-4, 6) if a else (6, -3), textcoords="offset points", fontsize=8, ha="right" if a else "left")
+            low.annotate(
+                text,
+                (a, b),
+                (-4, 6) if a else (6, -3),
+                textcoords="offset points",
+                fontsize=8,
+                ha="right" if a else "left",
+            )
         low.set(xlabel="$C_{00}$", ylabel="$C_{11}$" if name == "Unif" else "")
         low.margins(0.08)
     axes[0, 0].legend(frameon=False, fontsize=8)
@@ -60,7 +68,7 @@ def contours(folder: Path) -> None:
         ax.plot(c00[best], c11[best], "o", color="tab:red", ms=8, label="best achievable $C^*$", zorder=5)
         ax.plot(*d.priors, "o", color="black", ms=8, label="best of all matrices", clip_on=False, zorder=5)
         ax.set(title=name, xlabel="$C_{00}$", ylabel="$C_{11}$")
-    axes[0].legend(fontsize=8, loc="lower left")
+    axes[1].legend(fontsize=8, loc="lower left")
     save(fig, folder / "paper_contours.png")
 
 
@@ -74,11 +82,13 @@ def three_classes(folder: Path) -> None:
         decided = result.policy.decision_proba(eta)
         shares = result.confusion.matrix.sum(axis=0)
         for i in range(3):
-            ax.plot(x, eta[:, i], color=f"C{i}", lw=1.8, label=f"class {i}: decided in {shares[i]:.0%}")
-            ax.fill_between(x, decided[:, i], step="mid", color=f"C{i}", alpha=0.18, lw=0)
-        ax.set(title=f"best rule for the {title}", xlabel="x", xlim=(-4, 4), ylim=(0, 1.28))
-        ax.legend(fontsize=8, loc="upper center", ncols=3, columnspacing=0.8, handlelength=1.2, frameon=False)
-    axes[0].set_ylabel("$\\eta_i(x)$; shaded where i is decided")
+            inside = x[(decided[:, i] > 0.5) & (np.abs(x) <= 4)]
+            ax.plot(x, eta[:, i], color=f"C{i}", lw=1.8, label=f"class {i}")
+            ax.axvspan(inside.min(), inside.max(), color=f"C{i}", alpha=0.18, lw=0)
+            ax.text(inside.mean(), 1.03, f"{i} in {shares[i]:.0%}", color=f"C{i}", ha="center", fontsize=9)
+        ax.set(title=f"best rule for the {title}", xlabel="x", xlim=(-4, 4), ylim=(0, 1.12))
+    axes[0].set_ylabel("$\\eta_i(x)$; shaded: decided")
+    axes[0].legend(fontsize=8, loc="center left", frameon=False)
     save(fig, folder / "paper_three_classes.png")
 
 
@@ -107,7 +117,7 @@ def trajectories(folder: Path) -> None:
                 ax.fill(corner, [0, d.priors[0] - 0.2, 0], color="tab:red", alpha=0.12, lw=0)
             path = iterates(method, name, constraints)
             ax.plot(*path.T, "-", color=COLOURS[method], lw=1)
-            ax.scatter(*path.T, s=14, c=np.arange(len(path)), cmap="viridis", zorder=4)
+            ax.scatter(*path.T, s=14, c=np.log(1 + np.arange(len(path))), cmap="viridis", zorder=4)
             ax.plot(*path[0], "s", color="black", ms=5, zorder=5)
             ax.plot(*optimum, "*", color="tab:red", ms=13, zorder=6, label="optimum")
             ax.plot(*zero_one, "X", color="tab:blue", ms=7, zorder=5, label="0-1 optimum")
@@ -117,11 +127,33 @@ def trajectories(folder: Path) -> None:
         save(fig, folder / file)
 
 
-def iterates(method: str, name: str, constraints: object, steps: int = 60, calls: int = 400) -> np.ndarray:
+class FromZeroOne:
+    """An oracle whose first answers are the 0-1 rule.
+
+    Walks then begin there and not at the balanced rule, which is optimal on NormImbal.
+    """
+
+    exact = True
+
+    def __init__(self, asked: PluginOracle, answers: int) -> None:
+        self.asked, self.axes, self.margins, self.left = asked, asked.axes, asked.margins, answers
+
+    def __call__(self, loss: np.ndarray, layout: str) -> object:
+        if self.left:
+            self.left -= 1
+            loss = np.zeros_like(loss)
+            loss[:, 0] = -1.0
+        return self.asked(loss, layout)
+
+
+def iterates(method: str, name: str, constraints: object, steps: int = 300, calls: int = 400) -> np.ndarray:
     """Return (C00, C11) of the first iterates of a method on the exact distribution."""
     _, proba, weight = line(name)
     rows = Rows.of(proba, proba.argmax(axis=1), classes=range(2), sample_weight=weight)
     oracle = PluginOracle(rows, "model")
+    if not constraints:
+        # The others open with two rules.
+        oracle = FromZeroOne(oracle, 1 if method == "frank_wolfe" else 2)
     program = Problem.of("h_mean", constraints).bind(oracle.axes, oracle.margins)
     walk = Walk(program, oracle, tol=1e-6, max_calls=calls)
     walker = METHODS[method](prune="none") if method in ("gda", "split_frank_wolfe") else METHODS[method]()
@@ -130,7 +162,11 @@ def iterates(method: str, name: str, constraints: object, steps: int = 60, calls
         shares = np.atleast_2d(iterate.weights)[0]
         mixed = sum(w * walk.vertices[t].statistic[0] for t, w in enumerate(shares) if w > 0)
         path.append(mixed[0] if program.layout == "diagonal" else mixed.diagonal())
-        if iterate.bound > -np.inf and program.value(iterate.u) - iterate.bound < 1e-6 and program.excess(iterate.u) <= 1e-9:
+        if (
+            iterate.bound > -np.inf
+            and program.value(iterate.u) - iterate.bound < 1e-6
+            and program.excess(iterate.u) <= 1e-9
+        ):
             break
     return np.array(path)
 

@@ -1,4 +1,5 @@
-"""Algorithm 1 in plain NumPy: what the timings are a ratio to, and what Frank-Wolfe does on a metric that is not smooth."""
+"""Algorithm 1 in plain NumPy: what timings are a ratio to, and what it does to a metric that is not "
+"smooth."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ def frank_wolfe(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Minimise a convex function of the recalls by `calls` oracle calls, from the balanced rule.
 
-    Returns the weights of the rules, the gains of their decisions (``argmax_j gains[j] * P[:, j]``) and the recalls after each call.
+    Returns the weights of the rules, the gains of their decisions (``argmax_j gains[j] * P[:, j]``) and the
+    recalls after each call.
     """
     prior = np.bincount(y, minlength=P.shape[1]) / len(y)
     gains, weights, path = np.empty((calls, P.shape[1])), np.zeros(calls), np.empty((calls, P.shape[1]))

@@ -1,4 +1,4 @@
-"""Known distributions: their exact optima by quadrature, and how fast each method gets there (sections 3 and 8.3)."""
+"""Known distributions: exact optima by quadrature, and how fast the methods get there (sections 3, 8.3)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ CALLS = {"frank_wolfe": 300, "split_frank_wolfe": 500, "gda": 500, "ellipsoid": 
 
 
 def line(name: str, points: int = 20_001) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return points on the line of a Gaussian example's means, their class probabilities, and their shares of the population.
+    """Return points on the line of a Gaussian example's means, their class probabilities and their shares.
 
-    The class probabilities depend on the place on that line only, so these weighted rows have the achievable set of the distribution, up to the
-    error of the quadrature.
+    The class probabilities depend on the place on that line only, so these weighted rows have the
+    achievable set of the distribution, up to the error of the quadrature.
     """
     d = example(name)
     span = d.means[-1] - d.means[0]
@@ -56,8 +56,9 @@ def on_line(name: str, objective: object, constraints: object = (), **options: o
 def bayes() -> dict[str, float]:
     """Return the smallest Q-mean loss of the 3-class Gaussians, with and without the coverage constraint.
 
-    Without it: a search over weights with exact confusion matrices, and column generation on the quadrature as a check. With it: the
-    mixture of two or more rules that column generation certifies, and the search of the paper over a grid of weights.
+    Without it: a search over weights with exact confusion matrices, and column generation on the quadrature
+    as a check. With it: the mixture of two or more rules that column generation certifies, and the search
+    of the paper over a grid of weights.
     """
     d = example("Gauss3")
 

@@ -1,4 +1,4 @@
-"""Class probabilities over the paper's ten splits, computed once and kept in a cache outside version control."""
+"""Class probabilities over the paper's ten splits, computed once and cached outside version control."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CACHE = Path(__file__).parent / "cache" / "probabilities"
 MULTICLASS = ("abalone", "pageblocks", "macho", "satimage", "covtype")
 FAIRNESS = ("compas", "lawschool", "adult", "crimes", "default")
 
-# The authors' file of CovType has 14 columns that could not be identified; these are the ten numeric columns and
-# the four area indicators. The fit is one L-BFGS run, because 298,618 rows leave no time for 20 Newton fits.
+# The authors' file of CovType has 14 columns that could not be identified; these are the ten numeric columns
+# and the four area indicators. One L-BFGS run, because 298,618 rows leave no time for 20 Newton fits.
 COVTYPE_COLUMNS = 14
 
 
@@ -36,8 +36,8 @@ class Split:
 def protocol(name: str, experiment: str) -> str:
     """Return how the features are scaled and the model is fitted.
 
-    "raw" is the authors' protocol. Their MACHO is standardised over all rows, and once more on the training rows in
-    the unconstrained and min-max scripts.
+    "raw" is the authors' protocol. Their MACHO is standardised over all rows, and once more on the training
+    rows in the unconstrained and min-max scripts.
     """
     if name == "covtype":
         return "standardised14-lbfgs"
@@ -89,7 +89,7 @@ def _fit(name: str, seed: int, how: str) -> dict[str, np.ndarray]:
         # The meaning of tol has changed since the authors ran it: this is their 1e-3.
         model = LogisticRegressionCV(solver="newton-cg", cv=2, tol=1e-3 / len(y))
     with warnings.catch_warnings():
-        # Unscaled columns make some of the 20 fits stop at their iteration limit, as they did for the authors.
+        # Unscaled columns make some of the 20 fits stop at their limit, as they did for the authors.
         warnings.simplefilter("ignore")
         model.fit(X, y)
     if model.classes_.size != y.max() + 1:

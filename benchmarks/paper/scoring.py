@@ -1,15 +1,15 @@
-"""Losses of expected confusion matrices, written out in NumPy so that they do not rest on the code they judge."""
+"""Losses of expected confusion matrices, in NumPy, so that they do not rest on the code they judge."""
 
 from __future__ import annotations
 
 import numpy as np
 
-# The authors add this to the diagonal, so that a class that is never met gives a loss of 0.9999 and not a division by zero.
+# The authors add this to the diagonal: a class never met gives a loss of 0.9999, not a division by zero.
 EPSILON = 1e-7
 
 
 def expected(decisions: np.ndarray, y: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
-    """Return the expected confusion tensor (groups, classes, decisions) of a randomised classifier; it sums to 1."""
+    """Return the expected confusion tensor (groups, classes, decisions) of a randomised classifier."""
     k = decisions.shape[1]
     g = np.zeros(len(y), dtype=int) if groups is None else groups
     C = np.zeros((g.max() + 1, k, k))
@@ -53,14 +53,14 @@ def error(C: np.ndarray) -> float:
 
 
 def coverage_violation(C: np.ndarray, target: np.ndarray | None = None, limit: float = 0.01) -> float:
-    """Return the largest distance of a decision's share from its target (the prior of these rows), less the limit."""
+    """Return the largest distance of a decision's share from its target, less the limit."""
     M = C.sum(axis=0)
     wanted = M.sum(axis=1) if target is None else target
     return float(np.abs(M.sum(axis=0) - wanted).max() - limit)
 
 
 def opportunity_violation(C: np.ndarray, to: str, limit: float = 0.05) -> float:
-    """Return the largest distance of a group's recall of class 1 from their mean, or from the overall recall, less the limit."""
+    """Return the largest distance of a group's recall of class 1 from the centre, less the limit."""
     rates = C[:, 1, 1] / C[:, 1].sum(axis=1)
     centre = rates.mean() if to == "mean" else recalls(C)[1]
     return float(np.abs(rates - centre).max() - limit)

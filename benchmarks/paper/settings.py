@@ -26,8 +26,8 @@ class Settings:
     figures: Path
 
 
-# 1,000 calls are where the authors' own Frank-Wolfe has long converged; the ellipsoid's cost grows with the number of
-# rules it mixes.
+# After 1,000 calls the authors' own Frank-Wolfe has long converged; the ellipsoid's cost grows with the
+# number of rules it mixes.
 FULL = Settings(
     splits=10,
     calls={"frank_wolfe": 1000, "gda": 1000, "ellipsoid": 200},

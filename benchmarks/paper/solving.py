@@ -14,7 +14,10 @@ from metricfit.methods import FrankWolfe, Iterate
 
 
 class WholeBudget(FrankWolfe):
-    """Frank-Wolfe that uses up its calls, as in the paper: where labels are counted its gap is an estimate and may be too small."""
+    """Frank-Wolfe that uses up its calls, as in the paper.
+
+    Where labels are counted its gap is an estimate, which may be too small.
+    """
 
     def steps(self, program: object, walk: object) -> Iterator[Iterate]:
         for iterate in super().steps(program, walk):
@@ -22,7 +25,7 @@ class WholeBudget(FrankWolfe):
 
 
 def baseline(P: np.ndarray, y: np.ndarray, balanced: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """Return Plugin[0-1] or Plugin(bal) as a function from probabilities to decisions; ties to the larger index."""
+    """Return Plugin[0-1] or Plugin(bal), from probabilities to decisions; ties to the larger index."""
     prior = np.bincount(y, minlength=P.shape[1]) / len(y)
     weights = 1 / prior if balanced else np.ones(P.shape[1])
 
@@ -46,10 +49,21 @@ def solve(
     g, gt = (data.g, data.gt) if groups else (None, None)
     if method in ("plugin", "plugin_bal"):
         decide = baseline(data.P, data.y, method == "plugin_bal")
-        return scoring.expected(decide(data.P), data.y, g), scoring.expected(decide(data.Pt), data.yt, gt), None
+        return (
+            scoring.expected(decide(data.P), data.y, g),
+            scoring.expected(decide(data.Pt), data.yt, gt),
+            None,
+        )
     method = WholeBudget() if method == "frank_wolfe" else method
     result = mf.optimize(
-        data.P, data.y, objective, constraints, method=method, sensitive_features=g, max_calls=max_calls, **options
+        data.P,
+        data.y,
+        objective,
+        constraints,
+        method=method,
+        sensitive_features=g,
+        max_calls=max_calls,
+        **options,
     )
     train = result.policy.decision_proba(data.P, g)
     test = result.policy.decision_proba(data.Pt, gt)

@@ -1,4 +1,4 @@
-"""The paper's further studies: convergence in oracle calls, retraining oracle, CIFAR, and timings as ratios."""
+"""The paper's further studies: convergence in oracle calls, retraining, CIFAR, and timings as ratios."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ GRADIENTS = {"min_recall": plain_numpy.min_max_gradient, "h_mean": plain_numpy.h
 
 
 def curves(settings: Settings) -> tuple[Table, list[Task]]:
-    """Loss after a budget of calls, split 0. Frank-Wolfe refuses the min-max loss here, so the NumPy version shows what it would do."""
+    """Loss after a budget of calls, split 0.
+
+    Frank-Wolfe refuses the min-max loss here, so the NumPy version shows what it would do.
+    """
     table = Table(
         settings.results / "curves.csv",
         ("objective", "dataset", "method", "budget"),
@@ -114,7 +117,9 @@ def retrain(settings: Settings) -> tuple[Table, list[Task]]:
 # 100 calls of a model that is trained anew are hours over ten splits.
 RETRAIN_SPLITS = 3
 
-CIFAR_VALUES = tuple(f"{rows}_{what}" for rows in ("train", "test") for what in ("error", "loss", "violation"))
+CIFAR_VALUES = tuple(
+    f"{rows}_{what}" for rows in ("train", "test") for what in ("error", "loss", "violation")
+)
 CIFAR_PROBLEMS = {
     "plugin": ("plugin", "", False),
     "frank_wolfe[h_mean]": ("frank_wolfe", "h_mean", False),
@@ -178,11 +183,20 @@ def _cifar(data: Split, label: str, target: np.ndarray | None, settings: Setting
 
 
 def timing(settings: Settings) -> tuple[Table, list[Task]]:
-    """Seconds are never reported: only ratios to Algorithm 1 in NumPy, run in the same process before and after."""
+    """Seconds are never reported: only ratios to Algorithm 1 in NumPy.
+
+    Run in the same process before and after.
+    """
     table = Table(
         settings.results / "timing.csv",
         ("dataset", "budget"),
-        ("frank_wolfe_ratio", "default_ratio", "numpy_train_loss", "frank_wolfe_train_loss", "default_train_loss"),
+        (
+            "frank_wolfe_ratio",
+            "default_ratio",
+            "numpy_train_loss",
+            "frank_wolfe_train_loss",
+            "default_train_loss",
+        ),
     )
 
     def cell(name: str, budget: int) -> dict[str, object]:

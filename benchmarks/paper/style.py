@@ -18,7 +18,7 @@ LABELS = {
     "ellipsoid": "Ellipsoid",
     "bisection": "Bisection",
     "column_generation": "Column generation",
-    "auto": "default",
+    "auto": "metricfit's default",
 }
 COLOURS = {
     "frank_wolfe": "tab:blue",

@@ -99,7 +99,7 @@ class Cells:
         (('group',), (('a',), ('b',)), [1, 0, 1])
         """
         prefix: IntArray = np.zeros(n_rows, dtype=np.intp)
-        columns = {} if sensitive_features is None else _read(sensitive_features)
+        columns = {} if sensitive_features is None else read_attributes(sensitive_features)
         if columns and not n_rows:
             raise ValueError(f"{ARGUMENT} has no rows; pass at least one row")
         cells: list[tuple[Label, ...]] = [()]
@@ -239,7 +239,7 @@ class Cells:
         wanted = some(self.names, limit=10)
         if sensitive_features is None:
             raise ValueError(f"{ARGUMENT} is needed: the decisions depend on {wanted}; pass these columns")
-        columns = _read(sensitive_features)
+        columns = read_attributes(sensitive_features)
         if not is_frame(sensitive_features) and len(self.names) == 1:
             (name, column), *_ = columns.items()
             if DEFAULT_NAME in (name, self.names[0]):  # one of the two never had a name to differ by
@@ -267,7 +267,7 @@ class Cells:
         )
 
 
-def _read(sensitive_features: Any) -> dict[str, Any]:
+def read_attributes(sensitive_features: Any) -> dict[str, Any]:
     """Return attribute columns by name, whatever they came in."""
     if is_frame(sensitive_features):
         return read_frame(sensitive_features, ARGUMENT)

@@ -12,12 +12,14 @@ from metricfit.confusion import Confusion
 from metricfit.layout import expand
 from metricfit.methods import Iterate, Method, Outcome, Record, Walk, choose, run
 from metricfit.model_policy import ModelPolicy
-from metricfit.oracles import Oracle, PluginOracle, Rows, Vertex
+from metricfit.oracles import Oracle, Vertex
+from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.retrain import constant
 from metricfit.policy import Policy, Rule
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem, Program
 from metricfit.result import ConstraintRecord, Result
 from metricfit.types import FloatArray
+from metricfit.warm import rules_from_sample
 
 
 def optimize(
@@ -103,17 +105,19 @@ def optimize(
     """
     problem = Problem.of(objective, constraints)
     check_options(tol, max_calls, max_seconds, confusion)
-    rows = Rows.of(
+    if isinstance(oracle, str) and oracle != "plugin":
+        raise ValueError(f"oracle must be 'plugin' or an oracle object, got {oracle!r}")
+    plugin = oracle_for(
         proba,
         y,
         classes=classes,
         decisions=decisions,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
+        confusion=confusion,
+        threads=threads(n_jobs),
     )
-    asked = PluginOracle(rows, confusion, threads(n_jobs)) if isinstance(oracle, str) else oracle
-    if isinstance(oracle, str) and oracle != "plugin":
-        raise ValueError(f"oracle must be 'plugin' or an oracle object, got {oracle!r}")
+    asked = plugin if isinstance(oracle, str) else oracle
     return solve(problem, asked, method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
 
 
@@ -140,8 +144,10 @@ def solve(
         np.inf if max_seconds is None else max_seconds,
         random_state,
     )
-    for loss in _start_losses(start, program):
-        walk.ask(loss)
+    losses = _start_losses(start, program)
+    if not losses and chosen.head_start:
+        losses = rules_from_sample(problem, oracle, chosen, tol, walk.max_seconds / 2, random_state)
+    walk.ask_all(losses)
     outcome = run(chosen, program, walk, callback, verbose)
     policy, weights, u = _policy(program, walk, outcome.best)
     tensor = _tensor(walk, weights, program)

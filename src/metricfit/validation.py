@@ -88,7 +88,9 @@ def check_lengths(**sizes: int | Sized | None) -> int:
     return next(iter(lengths.values()), 0)
 
 
-def check_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> FloatArray | None:
+def check_weights(
+    sample_weight: Any, n_rows: int, name: str = "sample_weight", *, allow_zero: bool = False
+) -> FloatArray | None:
     """Return the weights as float64, or ``None`` for equal weights.
 
     Parameters
@@ -99,6 +101,8 @@ def check_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") 
         The number of rows of the data.
     name : str, default="sample_weight"
         The argument's name, for messages.
+    allow_zero : bool, default=False
+        Whether all of them may be zero, as in a part of the rows.
 
     Returns
     -------
@@ -126,7 +130,7 @@ def check_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") 
     bad = np.flatnonzero(weights < 0)
     if bad.size:
         raise ValueError(f"{name} is negative in {rows_text(bad)}; give these rows weight 0 or drop them")
-    if n_rows and not weights.any():
+    if n_rows and not allow_zero and not weights.any():
         raise ValueError(f"{name} is zero in all {n_rows} rows; at least one weight must be positive")
     return weights
 

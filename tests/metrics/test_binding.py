@@ -28,6 +28,7 @@ from metricfit.metrics.expression import (
     smallest,
 )
 from metricfit.metrics.nonlinear import Product, Quotient, Smooth
+from metricfit.problem import Problem
 
 CELLS = Cells(("sex",), (("F",), ("M",)))
 SHAPES = [
@@ -265,3 +266,13 @@ def test_reach_of_quotients():
     assert [end[0] for end in Quotient(signed, low).reach()] == [-np.inf, np.inf]
     assert [end[0] for end in Quotient(low, signed).reach()] == [-np.inf, np.inf]
     assert [end[0] for end in Quotient(negative(low), low).reach()] == [-np.inf, 0]
+
+
+def test_tangent_planes_of_a_problem_at_a_zero_rate():
+    """With ten classes, a recall of 1e-10 already gives a geometric mean of 0.1; the bound must know."""
+    program = Problem.of("g_mean").bind(Axes(tuple(range(10))), np.full((1, 10), 0.1))
+    u, w = np.ones(10), np.ones(10)
+    u[0], w[0] = 0.0, 1e-10
+    slope, level = program.tangent(u)
+    assert program.value(w) == pytest.approx(-0.1)
+    assert level + slope @ (w - u) <= program.value(w)

@@ -11,12 +11,14 @@ from metricfit.methods.ellipsoid import Ellipsoid
 from metricfit.methods.frank_wolfe import FrankWolfe
 from metricfit.methods.gda import GDA
 from metricfit.methods.grid import Grid
+from metricfit.methods.guard import OverfitWarning
+from metricfit.methods.local import Local
 from metricfit.methods.split_frank_wolfe import SplitFrankWolfe
 from metricfit.problem import Program
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
-    for method in (ColumnGeneration, FrankWolfe, SplitFrankWolfe, GDA, Ellipsoid, Bisection, Grid)
+    for method in (ColumnGeneration, FrankWolfe, SplitFrankWolfe, GDA, Ellipsoid, Bisection, Local, Grid)
 }
 
 
@@ -52,8 +54,10 @@ __all__ = [
     "FrankWolfe",
     "Grid",
     "Iterate",
+    "Local",
     "Method",
     "Outcome",
+    "OverfitWarning",
     "Record",
     "SplitFrankWolfe",
     "Status",

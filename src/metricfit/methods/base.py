@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -68,6 +68,7 @@ class Method:
 
     ``accepts`` lists the curvatures of a minimised objective, ``needs_smooth`` whether it must have a gradient, ``constrained`` whether convex
     constraints are taken, ``nonconvex`` whether any others are. "auto", the docs and the error text read these.
+    ``head_start`` says that rules found on a sample of the rows save calls.
     """
 
     name: ClassVar[str]
@@ -76,6 +77,7 @@ class Method:
     needs_smooth: ClassVar[bool] = False
     constrained: ClassVar[bool] = False
     nonconvex: ClassVar[bool] = False
+    head_start: ClassVar[bool] = False
     default_calls: ClassVar[int] = 1000
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
@@ -121,6 +123,12 @@ class _Exhausted(Exception):
         self.status = status
 
 
+def _unit(loss: FloatArray) -> FloatArray:
+    """Scale a loss: the rule does not depend on its size, but float32 scores do."""
+    size = np.abs(loss).max()
+    return loss / size if size > 0 else loss
+
+
 @dataclass
 class Walk:
     """The oracle as methods see it: prices in, vertices out, every call counted against the budget."""
@@ -147,15 +155,27 @@ class Walk:
 
     def ask(self, loss: FloatArray) -> int:
         """Ask for the best rule for a loss and return its place in `vertices`."""
+        self.spend()
+        return self.add(self.oracle(_unit(loss), self.program.layout))
+
+    def spend(self) -> None:
+        """Count one pass over the rows; end the walk when the budget is used up."""
         if self.calls >= self.max_calls:
             raise _Exhausted("max_calls")
         if self.seconds >= self.max_seconds and self.vertices:
             raise _Exhausted("max_seconds")
-        # The rule does not depend on the size of the loss, but float32 scores do.
-        size = np.abs(loss).max()
-        vertex = self.oracle(loss / size if size > 0 else loss, self.program.layout)
         self.calls += 1
-        return self.add(vertex)
+
+    def ask_all(self, losses: Sequence[FloatArray]) -> list[int]:
+        """Ask for the best rules for several losses, in one pass over the rows where the oracle can, as far as the budget goes."""
+        wanted = [_unit(loss) for loss in losses[: max(self.max_calls - self.calls, 0)]]
+        many = getattr(self.oracle, "many", None)
+        if many is None:
+            found = [self.oracle(loss, self.program.layout) for loss in wanted]
+        else:
+            found = many(wanted, self.program.layout) if wanted else []
+        self.calls += len(found)
+        return [self.add(vertex) for vertex in found]
 
     def add(self, vertex: Vertex) -> int:
         """Keep a vertex that came from elsewhere (a warm start)."""
@@ -206,16 +226,18 @@ def run(
     best: Iterate | None = None
     bound, status, records = -np.inf, "stalled", []
     steps = method.steps(program, walk)
-    interrupted = False
+    interrupted, prices, standing = False, None, None
     try:
         for iterate in steps:
-            best = better(program, best, iterate)
+            rank = _rank(program, iterate)
+            if standing is None or rank <= standing.rank:
+                best, standing = iterate, _Standing(rank, program.violation(iterate.u))
             bound = max(bound, iterate.bound)
-            record = _record(program, walk, best, bound)
+            prices = iterate.multipliers or prices
+            record = _record(program, walk, standing, bound)
             records.append(record)
             _report(record, verbose)
-            kept = program.excess(best.u) <= FEASIBLE
-            if iterate.settled and kept and program.value(best.u) - bound <= walk.tol:
+            if iterate.settled and standing.kept and standing.value - bound <= walk.tol:
                 status = "optimal"
                 break
             if callback is not None and callback(record) is True:
@@ -232,28 +254,42 @@ def run(
     if best is None:
         best = _first(program, walk, interrupted)
     finished = better(program, best, method.finish(program, walk, best))
-    value = program.value(finished.u)
-    if finished is not best and status in ("stalled", "max_calls"):
-        kept = program.excess(finished.u) <= FEASIBLE
-        status = "optimal" if kept and value - bound <= walk.tol else status
+    excess, value = _rank(program, finished)
+    kept = excess <= FEASIBLE
+    if finished is not best and status in ("stalled", "max_calls") and kept and value - bound <= walk.tol:
+        status = "optimal"
     best = finished
-    if program.excess(best.u) <= FEASIBLE:
+    if kept:
         best = method.polish(program, walk, best, max(walk.tol - max(value - bound, 0.0), 0.0))
-        value = program.value(best.u)
-    bound = min(bound, value) if program.excess(best.u) <= FEASIBLE else bound
-    records.append(_record(program, walk, best, bound))
-    return Outcome(best, value, bound, status, tuple(records))  # type: ignore[arg-type]
+    best = best if best.multipliers else replace(best, multipliers=prices)
+    last = _Standing(_rank(program, best), program.violation(best.u))
+    bound = min(bound, last.value) if last.kept else bound
+    records.append(_record(program, walk, last, bound))
+    return Outcome(best, last.value, bound, status, tuple(records))  # type: ignore[arg-type]
 
 
 def better(program: Program, old: Iterate | None, new: Iterate) -> Iterate:
     """Return the better of two iterates: constraints first, then the objective."""
-    if old is None:
-        return new
-    ranks = []
-    for it in (old, new):
-        excess = program.excess(it.u)
-        ranks.append((max(excess, FEASIBLE), program.value(it.u)))
-    return new if ranks[1] <= ranks[0] else old
+    return new if old is None or _rank(program, new) <= _rank(program, old) else old
+
+
+def _rank(program: Program, iterate: Iterate) -> tuple[float, float]:
+    return max(program.excess(iterate.u), FEASIBLE), program.value(iterate.u)
+
+
+class _Standing(NamedTuple):
+    """What is known of the best iterate, so that methods of many cheap steps do not pay for it in each."""
+
+    rank: tuple[float, float]
+    violation: float
+
+    @property
+    def kept(self) -> bool:
+        return self.rank[0] <= FEASIBLE
+
+    @property
+    def value(self) -> float:
+        return self.rank[1]
 
 
 def _first(program: Program, walk: Walk, interrupted: bool) -> Iterate:
@@ -268,15 +304,10 @@ def _first(program: Program, walk: Walk, interrupted: bool) -> Iterate:
     return best
 
 
-def _record(program: Program, walk: Walk, best: Iterate, bound: float) -> Record:
+def _record(program: Program, walk: Walk, best: _Standing, bound: float) -> Record:
     sign = program.sign
-    return Record(
-        walk.calls,
-        walk.seconds,
-        sign * program.value(best.u),
-        sign * min(bound, program.value(best.u)) if program.excess(best.u) <= FEASIBLE else sign * bound,
-        program.violation(best.u),
-    )
+    shown = min(bound, best.value) if best.kept else bound
+    return Record(walk.calls, walk.seconds, sign * best.value, sign * shown, best.violation)
 
 
 def _report(record: Record, verbose: int) -> None:

@@ -22,23 +22,29 @@ UNDECIDED = 1e-9
 
 
 class Bisection(Method):
-    r"""Minimise :math:`\psi(C) = \langle A, C \rangle / \langle B, C \rangle` by asking whether a level can be beaten.
+    r"""Minimise a ratio of linear functions by asking whether a level can be beaten.
 
-    Without constraints one oracle call for :math:`A - \gamma B` tells. With constraints, or for the worst of several ratios, the inner problem is to minimise
-    :math:`\max_j \langle A_j - \gamma B_j, C \rangle` subject to the constraints, which column generation does, from the rules found for the levels before.
+    .. math:: \psi(C) = \langle A, C \rangle / \langle B, C \rangle
 
-    The printed Algorithm 8 keeps the rule when :math:`\psi(C) \ge \gamma`, which would maximise the loss. Here, as in Algorithm 4, a feasible rule with
-    :math:`\psi(C) \le \gamma` is kept and lowers :math:`\beta`, anything else raises :math:`\alpha`.
+    Without constraints one oracle call for :math:`A - \gamma B` tells. With constraints, or for the worst
+    of several ratios, the inner problem is to minimise :math:`\max_j \langle A_j - \gamma B_j, C \rangle`
+    subject to the constraints, which column generation does, from the rules found for the levels before.
 
-    Symbols: ``low`` and ``high`` are :math:`\alpha^t` and :math:`\beta^t`, ``level`` is :math:`\gamma^t`. Only a level that no rule beats raises the bound: with an exact
-    oracle, a non-negative minimum of the inner problem.
+    The printed Algorithm 8 keeps the rule when :math:`\psi(C) \ge \gamma`, which would maximise the loss.
+    Here, as in Algorithm 4, a feasible rule with :math:`\psi(C) \le \gamma` is kept and lowers
+    :math:`\beta`, anything else raises :math:`\alpha`.
+
+    Symbols: ``low`` and ``high`` are :math:`\alpha^t` and :math:`\beta^t`, ``level`` is :math:`\gamma^t`.
+    Only a level that no rule beats raises the bound: with an exact oracle, a non-negative minimum of the
+    inner problem.
 
     Examples
     --------
     >>> import numpy as np
     >>> import metricfit as mf
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
-    >>> mf.optimize(proba, [0, 0, 1, 1], "f_beta(1, 1)", [mf.coverage(1) <= 0.25], method="bisection").value.__round__(4)
+    >>> few, y = [mf.coverage(1) <= 0.25], [0, 0, 1, 1]
+    >>> round(mf.optimize(proba, y, "f_beta(1, 1)", few, method="bisection").value, 4)
     0.6667
     """
 

@@ -7,15 +7,12 @@ plane with one oracle call, and adds the answer. The call is also the certificat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-
-import numpy as np
 
 from metricfit.methods import feasibility
-from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
-from metricfit.methods.columns import Columns, Unsolved
+from metricfit.methods.base import Iterate, Method, Walk
+from metricfit.methods.columns import Columns
+from metricfit.methods.fewer import fewer_rules
 from metricfit.methods.generation import generate
-from metricfit.methods.master import Master
 from metricfit.methods.starts import argmax_loss, balanced_loss
 from metricfit.metrics.curvature import Curvature
 from metricfit.problem import Program
@@ -37,9 +34,10 @@ class ColumnGeneration(Method):
     reference = "fully corrective Frank-Wolfe with Dantzig-Wolfe columns per cell"
     accepts = frozenset({Curvature.LINEAR, Curvature.CONVEX, Curvature.RATIO})
     constrained = True
+    head_start = True
     default_calls = 1000
 
-    def __init__(self, probes: int = 8) -> None:
+    def __init__(self, probes: int = 12) -> None:
         if probes < 0:
             raise ValueError(f"probes must be >= 0, got {probes!r}")
         self.probes = probes
@@ -59,34 +57,5 @@ class ColumnGeneration(Method):
         yield from generate(program, walk, columns, self.probes, start)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
-        """Drop rules that do nothing: the largest threshold on their weights that keeps the value and the constraints."""
-        if best.weights.ndim == 1:
-            return best
-        columns = Columns(program)
-        for place in np.flatnonzero(best.weights[:, : len(walk.vertices)].any(axis=0)):
-            columns.add(int(place), walk.vertices[place])
-        alpha = best.weights[columns.cell, columns.vertex]
-        used = alpha > 0
-        columns.keep(used)
-        alpha = alpha[used]
-        value = program.value(best.u)
-        heaviest = np.zeros(len(program.axes.cells))
-        np.maximum.at(heaviest, columns.cell, alpha)
-        for threshold in (0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6):
-            heavy = (alpha >= threshold) | (alpha == heaviest[columns.cell])
-            if heavy.all():
-                continue
-            fewer = Columns(program)
-            fewer.matrix, fewer.vertex, fewer.cell = (
-                columns.matrix[:, heavy],
-                columns.vertex[heavy],
-                columns.cell[heavy],
-            )
-            try:
-                found = Master(program).solve(fewer, alpha[heavy])
-            except Unsolved:
-                continue
-            if program.excess(found.u) <= FEASIBLE and program.value(found.u) <= value + slack / 2:
-                weights = fewer.weights(found.alpha, len(walk.vertices))
-                return replace(best, weights=weights, u=found.u)
-        return best
+        """Drop rules that do nothing."""
+        return best if best.weights.ndim == 1 else fewer_rules(program, walk, best, slack)

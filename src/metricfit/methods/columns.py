@@ -69,6 +69,12 @@ class Columns:
             self.cell = np.append(self.cell, new)
         return len(new)
 
+    def copy(self) -> Columns:
+        """Return a copy to which columns can be added, or in which they can be forgotten."""
+        other = Columns(self.program)
+        other.vertex, other.cell, other.matrix, other._keys = self.vertex, self.cell, self.matrix, list(self._keys)
+        return other
+
     def keep(self, used: BoolArray) -> None:
         """Forget all columns but the marked ones; they may come back later."""
         self.matrix = sp.csc_array(self.matrix[:, np.flatnonzero(used)])
@@ -83,10 +89,11 @@ class Columns:
         return float(least.sum() + slope @ self.program.constant)
 
     def normalised(self, alpha: FloatArray) -> FloatArray:
-        """Return weights that are >= 0 and sum to 1 in every cell."""
+        """Return weights that are >= 0 and sum to 1 in every cell; equal ones in a cell where none is positive."""
         alpha = np.maximum(alpha, 0.0)
-        total = np.bincount(self.cell, alpha, minlength=len(self.program.axes.cells))
-        return alpha / total[self.cell]
+        empty = np.bincount(self.cell, alpha, minlength=len(self.program.axes.cells)) <= 0
+        alpha = np.where(empty[self.cell], 1.0, alpha)
+        return alpha / np.bincount(self.cell, alpha)[self.cell]
 
     def u(self, alpha: FloatArray) -> FloatArray:
         """Return u of a mixture."""

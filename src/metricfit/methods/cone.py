@@ -52,7 +52,16 @@ class Translator:
 
 
 def solve_cone(program: Program, goal: Node, columns: Columns) -> Solution:
-    """Minimise a convex goal over mixtures of the columns."""
+    """Minimise a convex goal over mixtures of the columns, with the constraints kept by some to spare if possible."""
+    try:
+        return _solve(program, goal, columns, SPARE)
+    except Unsolved:
+        if not program.limits:
+            raise
+        return _solve(program, goal, columns, 0.0)
+
+
+def _solve(program: Program, goal: Node, columns: Columns, spare: float) -> Solution:
     import cvxpy as cp
 
     count, cells = len(columns), len(program.axes.cells)
@@ -60,12 +69,13 @@ def solve_cone(program: Program, goal: Node, columns: Columns) -> Solution:
     translate = Translator(u)
     objective = translate.of(goal)
     convexity = sp.csr_array((np.ones(count), (columns.cell, np.arange(count))), shape=(cells, count))
-    limits = [translate.of(limit.node) <= -SPARE for limit in program.limits if limit.node is not None]
+    limits = [translate.of(limit.node) <= -spare for limit in program.limits if limit.node is not None]
     mixture = [u == columns.matrix @ alpha + program.constant, convexity @ alpha == 1]
     problem = cp.Problem(cp.Minimize(cp.sum(objective)), mixture + translate.constraints + limits)
     try:
-        with warnings.catch_warnings():
-            # An inaccurate answer only costs further oracle calls: the bound does not depend on it.
+        # An inaccurate answer only costs further oracle calls: the bound does not depend on it. CVXPY evaluates the
+        # objective at the answer, where rates may be a rounding below zero.
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
             problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
     except (cp.SolverError, ValueError) as error:

@@ -1,7 +1,8 @@
-"""Where slack variables live: the box, and for decisions that share one mass the simplex, that contains every confusion vector.
+"""Where slack variables live: the box, or the simplex, that contains every confusion vector.
 
-Section 8.2 of the paper: normalised diagonals lie in [0, 1]^n, full confusion matrices in the simplex. In one representation, every entry of ``u``
-has a reach that no rule leaves, and a block of entries whose sum no rule changes (coverages, all entries of a matrix) is a simplex.
+Section 8.2 of the paper: normalised diagonals lie in [0, 1]^n, full confusion matrices in the simplex. In
+one representation, every entry of ``u`` has a reach that no rule leaves, and a block of entries whose sum
+no rule changes (coverages, all entries of a matrix) is a simplex.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Domain:
 
     @classmethod
     def of(cls, program: Program, margins: FloatArray) -> Domain:
-        """Return the domain of a problem's confusion vectors; ``margins`` are the class priors in each cell."""
+        """Return the domain of a problem; ``margins`` are the class priors in each cell."""
         blocks = {}
         for node in (program.objective, *(limit.metric for limit in program.limits)):
             for part in nodes_of(node):
@@ -92,7 +93,7 @@ def _fixed_total(program: Program, margins: FloatArray, start: int, stop: int) -
 
 
 def _onto_simplex(v: FloatArray, low: FloatArray, high: FloatArray, total: float) -> FloatArray:
-    """Return the nearest point to v with ``low <= x <= high`` and the given sum: ``clip(v - shift)`` for the right shift."""
+    """Return the nearest point to v between low and high with a given sum: ``v`` less a shift, clipped."""
     # The sum is piecewise linear and falling in the shift, with kinks where an entry meets an end.
     kinks = np.sort(np.concatenate([v - high, v - low]))
     sums = np.clip(v[None] - kinks[:, None], low, high).sum(axis=1)

@@ -1,4 +1,4 @@
-"""The ellipsoid method for non-smooth convex metrics (Algorithms 3 and 7, Theorems 14 and 18 of the paper)."""
+"""The ellipsoid method for convex metrics, smooth or not (Algorithms 3 and 7, Theorems 14 and 18)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from metricfit.methods.base import Iterate, Method, Walk
+from metricfit.methods.columns import Unsolved
 from metricfit.methods.domain import Domain
 from metricfit.methods.opening import opening
 from metricfit.methods.parameters import positive
@@ -19,19 +20,28 @@ from metricfit.types import FloatArray
 
 
 class Ellipsoid(Method):
-    r"""Maximise the dual :math:`f(\lambda, \mu) = \min_{C, \xi} \psi(\xi) + \langle \lambda, C - \xi \rangle + \langle \mu, \phi(\xi) \rangle`.
+    r"""Maximise the dual function by shrinking an ellipsoid around the best multipliers.
 
-    An ellipsoid around the best multipliers is cut at its centre by the super-gradient :math:`[C - \xi, \phi(\xi)]` and replaced by the smallest one around
-    what is left. Both inner minima are exact: C by the oracle, :math:`\xi` in closed form or by a convex program. So every centre proves the bound
-    :math:`f(\lambda, \mu)`, and a cut may go as deep as the best bound allows. The answer is the best mixture of all the oracle's rules.
+    .. math::
 
-    Symbols: ``centre`` is :math:`[\lambda, \mu]`, ``shape`` is A, ``cut`` is w; :math:`\phi_k` is the largest function of constraint k. Centres outside the
-    ball, or with a negative :math:`\mu`, are cut off without an oracle call.
+        f(\lambda, \mu) = \min_{C, \xi} \psi(\xi) + \langle \lambda, C - \xi \rangle
+        + \langle \mu, \phi(\xi) \rangle
+
+    An ellipsoid around the best multipliers is cut at its centre by the super-gradient
+    :math:`[C - \xi, \phi(\xi)]` and replaced by the smallest one around what is left. Both inner minima are
+    exact: C by the oracle, :math:`\xi` in closed form or by a convex program. So every centre proves the
+    bound :math:`f(\lambda, \mu)`, and a cut may go as deep as the best bound allows. The answer is the best
+    mixture of all the oracle's rules.
+
+    Symbols: ``centre`` is :math:`[\lambda, \mu]`, ``shape`` is A, ``cut`` is w; :math:`\phi_k` is the
+    largest function of constraint k. Centres outside the ball, or with a negative :math:`\mu`, are cut off
+    without an oracle call.
 
     Parameters
     ----------
     radius : float
-        Radius a of the first ellipsoid, a ball around zero. Theorem 18 asks for more than :math:`2(L + (L + 1) / r)`.
+        Radius a of the first ellipsoid, a ball around zero. Theorem 18 asks for more than
+        :math:`2(L + (L + 1) / r)`.
     deep : bool
         Cut as deep as the bounds allow, or always through the centre, as in the paper.
 
@@ -59,18 +69,22 @@ class Ellipsoid(Method):
         yield from opening(program, walk)
         dual = _Dual(program, walk)
         d, a = program.constant.size, self.radius
-        centre = np.zeros(d + len(program.limits))
-        shape = a**2 * np.eye(centre.size)
+        centre: FloatArray = np.zeros(d + len(program.limits))
+        shape: FloatArray = a**2 * np.eye(centre.size)
         best, due = None, 0
         while True:
             norm, mu, least = float(np.linalg.norm(centre)), centre[d:], 0.0
             if norm > a:
-                cut, depth = -centre, norm * (norm - a)
+                cut: FloatArray = -centre
+                depth = norm * (norm - a)
             elif mu.min(initial=0.0) < 0:
                 cut = np.concatenate([np.zeros(d), np.maximum(-mu, 0.0)])
                 depth = float(cut @ cut)
             else:
-                value, cut = dual(centre)
+                try:
+                    value, cut = dual(centre)
+                except Unsolved:  # without a slack there is no cut; what was found is kept
+                    return
                 depth, least = dual.best() - value, walk.tol / 10
                 if best is None or walk.calls >= due:
                     best, due = mixture(program, walk), 3 * walk.calls // 2
@@ -92,7 +106,8 @@ class _Dual:
         self.walk, self.limits = walk, [limit.node for limit in program.limits if limit.node is not None]
         self.width = program.constant.size
         self.slack = slack_step(program, Domain.of(program, walk.oracle.margins))
-        self.value, self.least, self.lam = -np.inf, -np.inf, np.zeros(self.width)
+        self.value, self.least = -np.inf, -np.inf
+        self.lam: FloatArray = np.zeros(self.width)
 
     def __call__(self, centre: FloatArray) -> tuple[float, FloatArray]:
         lam, mu = centre[: self.width], centre[self.width :]
@@ -105,7 +120,10 @@ class _Dual:
         return value, np.concatenate([c - xi, [node.value(xi).max() for node in self.limits]])
 
     def cheapest(self, lam: FloatArray, place: int = -1) -> FloatArray:
-        """Return the cheapest confusion vector known. Where labels are counted, an older rule may be cheaper than the oracle's."""
+        """Return the cheapest confusion vector known.
+
+        Where labels are counted, an older rule may be cheaper than the oracle's.
+        """
         vectors = self.walk.vectors
         return vectors[place] if self.walk.oracle.exact else vectors[int(np.argmin(np.stack(vectors) @ lam))]
 
@@ -119,15 +137,16 @@ class _Dual:
 def john_loewner(
     shape: FloatArray, centre: FloatArray, cut: FloatArray, depth: float, least: float = 0.0
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the smallest ellipsoid around the part with ``cut @ (x - centre) >= depth`` (Algorithm 3a), or None when it is empty.
+    """Return the smallest ellipsoid around the part with ``cut @ (x - centre) >= depth``; None if empty.
 
-    The inverse and the square root of the shape A are never formed: the update of the paper,
-    :math:`A' = A / b + (1 / a - 1 / b) A w w' A / w' A w`, is of rank one. For a cut through the centre its formulas are the ones below with
-    ``alpha = 0``. ``least`` is the gain along the cut below which the ellipsoid counts as a point.
+    Algorithm 3(a). The inverse and the square root of the shape A are never formed: the update of the paper,
+    :math:`A' = A / b + (1 / a - 1 / b) A w w' A / w' A w`, is of rank one. For a cut through the centre its
+    formulas are the ones below with ``alpha = 0``. ``least`` is the gain along the cut below which the
+    ellipsoid counts as a point.
     """
     n = centre.size
     ray = shape @ cut
-    width = float(np.sqrt(max(cut @ ray, 0.0)))
+    width = float(np.sqrt(max(float(cut @ ray), 0.0)))
     if not width > max(depth, least):
         return None
     alpha = max(depth, 0.0) / width

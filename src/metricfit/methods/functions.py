@@ -1,4 +1,4 @@
-"""All constraint functions of a problem as one vector, by one matrix where they are linear: methods of many cheap steps look at them in each."""
+"""All constraint functions of a problem as one vector, by one matrix where they are linear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradient descent-ascent for non-smooth convex metrics (Algorithms 2 and 6, Theorems 13 and 17 of the paper)."""
+"""Gradient descent-ascent for convex metrics, smooth or not (Algorithms 2 and 6, Theorems 13 and 17)."""
 
 from __future__ import annotations
 
@@ -16,29 +16,37 @@ from metricfit.methods.pruning import Prune, check_prune, mixture, pruned
 from metricfit.metrics.curvature import Curvature
 from metricfit.metrics.expression import Largest
 from metricfit.problem import Program
+from metricfit.types import FloatArray
 
 GRID = (0.001, 0.01, 0.1)
 
 
 class GDA(Method):
-    r"""Find a saddle point of :math:`\psi(\xi) + \langle \lambda, C - \xi \rangle + \langle \mu, \phi(\xi) \rangle`.
+    r"""Find a saddle point of the Lagrangian by steps down in the slack and up in the multipliers.
 
-    The oracle minimises over C exactly, the slack :math:`\xi` takes gradient steps down and stays in the box (or simplex) of all confusion vectors, the
-    multipliers take gradient steps up and stay in :math:`\|\lambda\|_2 \le 2L(1 + 1/r)` and :math:`\mu \ge 0, \|\mu\|_1 \le 2/r`. The answer is the uniform average of
-    the oracle's rules, pruned.
+    .. math:: \psi(\xi) + \langle \lambda, C - \xi \rangle + \langle \mu, \phi(\xi) \rangle
 
-    Symbols: ``xi``, ``lam``, ``mu`` are :math:`\xi, \lambda, \mu`; ``down`` and ``up`` the steps :math:`\eta_\xi = \eta` and :math:`\eta_\lambda = \eta_\mu = \eta'`; ``lipschitz`` is L, ``inverse_room`` is 1/r.
-    Both are worst cases in the theorems: many means of rates have no finite L, and r is at most the limit of a parity constraint, however little
-    that costs. They are estimated from the best mixture of the first rules. L is the largest slope of the objective and the constraints at the uniform classifier and half-way to
-    that mixture; 1/r, which only serves to bound the multipliers of the constraints, is the sum of the mixture's, at least 1.
+    The oracle minimises over C exactly, the slack :math:`\xi` takes gradient steps down and stays in the
+    box (or simplex) of all confusion vectors, the multipliers take gradient steps up and stay in
+    :math:`\|\lambda\|_2 \le 2L(1 + 1/r)` and :math:`\mu \ge 0, \|\mu\|_1 \le 2/r`. The answer is the
+    uniform average of the oracle's rules, pruned.
+
+    Symbols: ``xi``, ``lam``, ``mu`` are :math:`\xi, \lambda, \mu`; ``down`` and ``up`` the steps
+    :math:`\eta_\xi = \eta` and :math:`\eta_\lambda = \eta_\mu = \eta'`; ``lipschitz`` is L,
+    ``inverse_room`` is 1/r. Both are worst cases in the theorems: many means of rates have no finite L, and
+    r is at most the limit of a parity constraint, however little that costs. They are estimated from the
+    best mixture of the first rules. L is the largest slope of the objective and the constraints at the
+    uniform classifier and half-way to that mixture; 1/r, which only serves to bound the multipliers of the
+    constraints, is the sum of the mixture's, at least 1.
 
     Parameters
     ----------
     step : "theorem", "grid" or a pair of numbers
-        The step sizes of the theorems; all pairs of the appendix's grid :math:`\{0.001, 0.01, 0.1\}^2`, which share the budget of calls; or
-        :math:`(\eta, \eta')`.
+        The step sizes of the theorems; all pairs of the appendix's grid :math:`\{0.001, 0.01, 0.1\}^2`,
+        which share the budget of calls; or :math:`(\eta, \eta')`.
     prune : {"objective", "linear", "none"}
-        Whether to return the best mixture of all rules found, that of the linear program of section 8.2, or the plain average.
+        Whether to return the best mixture of all rules found, that of the linear program of section 8.2, or
+        the plain average.
 
     Examples
     --------
@@ -57,9 +65,7 @@ class GDA(Method):
     constrained = True
     default_calls = 5000
 
-    def __init__(
-        self, step: str | tuple[float, float] = "theorem", prune: Prune = "objective"
-    ) -> None:
+    def __init__(self, step: str | tuple[float, float] = "theorem", prune: Prune = "objective") -> None:
         if isinstance(step, str) and step not in ("theorem", "grid"):
             raise ValueError(f"step must be 'theorem', 'grid' or a pair of numbers, got {step!r}")
         if not isinstance(step, str):
@@ -70,7 +76,9 @@ class GDA(Method):
 
     def calls(self, program: Program) -> int:
         """Return the paper's budget: 5,000 calls, 10,000 with constraints, for each pair of the grid."""
-        return self.default_calls * (2 if program.limits else 1) * (len(GRID) ** 2 if self.step == "grid" else 1)
+        return (
+            self.default_calls * (2 if program.limits else 1) * (len(GRID) ** 2 if self.step == "grid" else 1)
+        )
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the average after each step."""
@@ -117,7 +125,8 @@ class _Game:
         program, walk = self.program, self.walk
         first = len(walk.vertices)
         xi = self.domain.project(self.uniform)
-        lam, mu = onto_ball(program.objective.gradient(xi), self.ball), np.zeros(self.limits.size)
+        lam = onto_ball(program.objective.gradient(xi), self.ball)
+        mu: FloatArray = np.zeros(self.limits.size)
         total = np.zeros(xi.size)
         for t in range(1, calls + 1):
             c = walk.vectors[walk.call(lam)]

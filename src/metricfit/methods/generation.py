@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from metricfit.methods.base import FEASIBLE, Iterate, Walk
+from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.columns import Columns, Solution, Unsolved
+from metricfit.methods.linear import corrected
 from metricfit.methods.master import Master, level_goal
+from metricfit.methods.tilt import Tilt
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -30,26 +33,25 @@ def generate(
     alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
     previous = None
     idle = np.zeros(len(columns), np.int64)
-    probe = Probe(0 if walk.oracle.exact else probes, walk)
-    pricing = Pricing(program, walk, columns)
-    bound, priced = -np.inf, np.inf
+    tilt = Tilt(walk, probes)
+    pricing = Pricing(program, walk, columns, tilt)
+    bound, priced, last, stuck = -np.inf, np.inf, np.inf, False
     while True:
-        try:
-            solution = master.solve(columns, alpha)
-        except Unsolved:
-            solution = corrected(program, columns, alpha, previous)
+        solution = _mixture(master, columns, alpha, previous, stuck)
         before, value = len(columns), program.value(solution.u)
         # While probing, the plane is priced again only where the mixture has moved.
-        if not probe.started or priced - value >= walk.tol:
+        if not tilt.started or priced - value >= walk.tol:
             bound, priced = pricing.add(solution), value
-        if probe.patience and (probe.started or value - bound <= walk.tol or len(columns) == before):
-            probe.add(program, columns, solution, value)
+        if tilt.started or (not tilt.done and (value - bound <= walk.tol or len(columns) == before)):
+            pricing.probe(solution, value)
         prices = tuple(mu * solution.scale for mu in solution.multipliers)
         weights = columns.weights(solution.alpha, len(walk.vertices))
-        yield Iterate(weights, solution.u, bound, prices, probe.done)
+        yield Iterate(weights, solution.u, bound, prices, tilt.done)
         fresh = len(columns) - before
-        if not fresh and probe.done:
+        if not fresh and tilt.done and (value - bound <= walk.tol or (stuck and last - value <= walk.tol / 10)):
             return
+        # At the best mixture the gap without a new column is zero, so this is not the best one yet.
+        stuck, last = not fresh and tilt.done, value
         alpha = np.append(solution.alpha, np.zeros(fresh))
         idle = np.append(np.where(solution.alpha > 1e-9, 0, idle + 1), np.zeros(fresh, np.int64))
         stale = idle > PATIENCE
@@ -59,32 +61,20 @@ def generate(
         previous = solution
 
 
-class Probe:
-    """Tries random rules around the priced one until several in a row have gained nothing."""
-
-    spread = 0.1
-
-    def __init__(self, patience: int, walk: Walk) -> None:
-        self.patience, self.walk = patience, walk
-        self.random = np.random.default_rng(walk.seed if walk.seed is not None else 0)
-        self.value, self.misses, self.started = np.inf, 0, False
-
-    @property
-    def done(self) -> bool:
-        """Whether there is no more to expect."""
-        return self.misses >= self.patience
-
-    def add(self, program: Program, columns: Columns, solution: Solution, value: float) -> None:
-        """Add one rule near the priced one, unless the last ones have gained nothing."""
-        if self.started:
-            self.misses = self.misses + 1 if self.value - value < self.walk.tol else 0
-        self.value, self.started = min(self.value, value), True
-        if self.done:
-            return
-        slope, _ = program.tangent(solution.u, solution.multipliers, solution.theta)
-        loss = program.loss(slope)
-        place = self.walk.ask(loss * np.exp(self.spread * self.random.normal(size=loss.shape)))
-        columns.add(place, self.walk.vertices[place])
+def _mixture(
+    master: Master, columns: Columns, alpha: FloatArray, previous: Solution | None, stuck: bool
+) -> Solution:
+    """Return the best mixture that a solver finds, or where all fail the one there is."""
+    program = master.program
+    linear = partial(corrected, program)
+    for solve in (linear,) if stuck else (master.solve, linear):
+        try:
+            return solve(columns, alpha)
+        except Unsolved:
+            continue
+    none = tuple(np.zeros(limit.node.size) for limit in program.limits if limit.node is not None)
+    alpha = columns.normalised(alpha)
+    return Solution(alpha, columns.u(alpha), none if previous is None else previous.multipliers)
 
 
 class Pricing:
@@ -95,11 +85,11 @@ class Pricing:
     the sense of Wentges). The master's share grows while the answers say that more of it would raise the bound.
     """
 
-    def __init__(self, program: Program, walk: Walk, columns: Columns) -> None:
-        self.program, self.walk, self.columns = program, walk, columns
+    def __init__(self, program: Program, walk: Walk, columns: Columns, tilt: Tilt) -> None:
+        self.program, self.walk, self.columns, self.tilt = program, walk, columns, tilt
         self.share = 0.5
         self.anchor: Plane | None = None
-        self.bound = -np.inf
+        self.best, self.bound = -np.inf, program.lowest_value
 
     def add(self, solution: Solution) -> float:
         """Price the plane of a solution, add the answer to the columns, and return the bound."""
@@ -123,12 +113,20 @@ class Pricing:
         return self.bound
 
     def _price(self, plane: Plane) -> FloatArray:
-        place = self.walk.call(plane.slope)
+        place = self.tilt.ask(self.program.loss(plane.slope))
         bound = plane.offset + least(self.walk, self.columns, plane.slope, place)
-        if bound >= self.bound or self.anchor is None:
-            self.bound, self.anchor = bound, plane
+        if bound >= self.best:
+            self.best, self.anchor = bound, plane
+        self.bound = max(self.bound, bound)
         self.columns.add(place, self.walk.vertices[place])
         return self.walk.vectors[place]
+
+    def probe(self, solution: Solution, value: float) -> None:
+        """Add a rule near the priced one, where labels are counted and probing has not ended."""
+        slope, _ = self.program.tangent(solution.u, solution.multipliers, solution.theta)
+        place = self.tilt.probe(self.program.loss(slope), value)
+        if place is not None:
+            self.columns.add(place, self.walk.vertices[place])
 
     def _level(self, solution: Solution) -> float:
         """Ask whether any rule beats a level half a tolerance below the ratio reached."""
@@ -137,14 +135,13 @@ class Pricing:
         goal = level_goal(program, level)
         theta = solution.theta if solution.level_theta is None else {**solution.theta, goal: solution.level_theta}
         slope, height = replace(program, objective=goal).tangent(solution.u, solution.multipliers, theta)
-        place = self.walk.call(slope)
+        place = self.tilt.ask(program.loss(slope))
         beaten_by = height + least(self.walk, self.columns, slope, place) - float(slope @ solution.u)
         self.columns.add(place, self.walk.vertices[place])
         if beaten_by >= 0:
             self.bound = max(self.bound, level)
         elif program.lowest_denominator > 0:
             self.bound = max(self.bound, level + beaten_by / program.lowest_denominator)
-        self.bound = max(self.bound, program.lowest_value)
         return self.bound
 
 
@@ -159,21 +156,3 @@ def least(walk: Walk, columns: Columns, slope: FloatArray, place: int) -> float:
     """Return the smallest ``slope @ u`` known: the exact oracle's answer, else the cheapest mixture of all rules."""
     answer = float(slope @ walk.vectors[place])
     return answer if walk.oracle.exact else min(answer, columns.least(slope))
-
-
-def corrected(program: Program, columns: Columns, alpha: FloatArray, previous: Solution | None) -> Solution:
-    """Move the weights towards the newest column of each cell by a line search, which needs no solver."""
-    alpha = columns.normalised(alpha)
-    latest = np.zeros(len(program.axes.cells), np.int64)
-    np.maximum.at(latest, columns.cell, np.arange(len(columns)))
-    newest = np.zeros(len(columns))
-    newest[latest] = 1.0
-    start, end = columns.u(alpha), columns.u(newest)
-    allowed = max(program.excess(start), FEASIBLE)
-    steps = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 60)])
-    points = [(1 - s) * start + s * end for s in steps]
-    values = [program.value(p) if program.excess(p) <= allowed else np.inf for p in points]
-    step = steps[int(np.argmin(values))]
-    mixed = (1 - step) * alpha + step * newest
-    none = tuple(np.zeros(limit.node.size) for limit in program.limits if limit.node is not None)
-    return Solution(mixed, columns.u(mixed), none if previous is None else previous.multipliers)

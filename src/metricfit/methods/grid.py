@@ -1,4 +1,4 @@
-"""The naive plug-in search over a grid of weights (section 3.3 of the paper): a baseline, and the truth on small problems."""
+"""The naive plug-in search over a grid of weights (section 3.3 of the paper), a baseline."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ MOST_FREE = 3
 class Grid(Method):
     r"""Try the rules :math:`\arg\max_j w_j p_j(x)` for all weights on a grid and keep the best.
 
-    Each cell has its own weights, of which one is fixed, so that A cells and k decisions leave :math:`A (k - 1)` free; at most three are searched. A free weight
-    goes through :math:`s / (1 - s)` times that of the balanced rule for evenly spaced s between 0 and 1; decisions that are no class have a constant score. The
-    budget of calls sets the spacing. With constraints the optimum is a mixture of several such rules, so the answer is the best one of all rules tried.
+    Each cell has its own weights, of which one is fixed, so that A cells and k decisions leave
+    :math:`A (k - 1)` free; at most three are searched. A free weight goes through :math:`s / (1 - s)` times
+    that of the balanced rule for evenly spaced s between 0 and 1; decisions that are no class have a
+    constant score. The budget of calls sets the spacing. With constraints the optimum is a mixture of
+    several such rules, so the answer is the best one of all rules tried.
 
     Parameters
     ----------
     mixed : bool
-        Without constraints too, return the best mixture of the rules tried; False returns the best single one, as the paper does.
+        Without constraints too, return the best mixture of the rules tried; False returns the best single
+        one, as the paper does.
 
     Examples
     --------
@@ -52,7 +55,9 @@ class Grid(Method):
         """Say that there are too many weights, where there are."""
         free = _free(program)
         if free > MOST_FREE:
-            return f"there are {free} free weights (cells x (decisions - 1)); grid searches at most {MOST_FREE}"
+            return (
+                f"there are {free} free weights (cells x (decisions - 1)); grid searches at most {MOST_FREE}"
+            )
         return super().refusal(program)
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
@@ -78,7 +83,7 @@ def _free(program: Program) -> int:
 
 
 def _loss(program: Program, odds: FloatArray, margins: FloatArray) -> FloatArray:
-    """Return the loss whose rule weighs the decisions by odds (those of each cell in turn) times the balanced weights."""
+    """Return the loss whose rule weighs decisions by the balanced weights times odds (cell by cell)."""
     cells, _, k = shape_of(program.layout, program.axes)
     match, prior = program.axes.match, margins.sum(axis=0)
     weights = np.ones((cells, k))

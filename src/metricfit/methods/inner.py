@@ -1,4 +1,4 @@
-"""Convex programs over the domain of u that are solved for many prices, so built once and then only re-priced."""
+"""Convex programs over the domain of u, built once and then solved for many prices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Answer(NamedTuple):
 class LinearProgram:
     """Minimise ``cost @ (u, t)`` where u is in a domain and the rows of a polyhedron hold.
 
-    Clarabel keeps its factorisation pattern between prices, which makes a call ten times as fast as setting up the program anew.
+    Clarabel keeps its factorisation pattern between prices, which makes a call ten times as fast as setting
+    up the program anew.
     """
 
     def __init__(self, domain: Domain, body: Polyhedron) -> None:
@@ -85,7 +86,7 @@ class LinearProgram:
 
 
 class ConeProgram:
-    """Minimise ``goal(u) + price @ u + weights @ priced(u)`` where u is in a domain and all values of the nodes ``kept`` are <= 0."""
+    """Minimise ``goal(u) + price @ u + weights @ priced(u)`` over a domain where ``kept`` is <= 0."""
 
     def __init__(
         self, domain: Domain, goal: Node | None, priced: Sequence[Largest] = (), kept: Sequence[Node] = ()
@@ -95,8 +96,11 @@ class ConeProgram:
         self.domain = domain
         self.u = cp.Variable(domain.low.size)
         self.price, self.weights = cp.Parameter(domain.low.size), cp.Parameter(len(priced), nonneg=True)
+        self.scale = cp.Parameter(nonneg=True)
         translate = Translator(self.u)
-        cost = self.price @ self.u + (0.0 if goal is None else cp.sum(translate.of(goal)))
+        cost = self.price @ self.u
+        if goal is not None:
+            cost += self.scale * cp.sum(translate.of(goal))
         for k, node in enumerate(priced):
             cost += self.weights[k] * cp.sum(translate.of(node))
         inside = [self.u >= domain.low, self.u <= domain.high, *(translate.of(node) <= 0 for node in kept)]
@@ -109,15 +113,18 @@ class ConeProgram:
         """Return the cheapest point; raise `Unsolved` where there is none."""
         import cvxpy as cp
 
-        self.price.value, self.weights.value = price, weights
+        size = max(1.0, float(np.abs(price).max(initial=0.0)), float(weights.max(initial=0.0)))
+        self.price.value, self.weights.value, self.scale.value = price / size, weights / size, 1 / size
         try:
+            # Answers are judged by their status; CVXPY warns of inaccurate ones and of rates a hair below zero.
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # inaccurate answers are judged by their status
+                warnings.simplefilter("ignore")
                 self.problem.solve(solver=cp.CLARABEL)
         except cp.SolverError as error:
             raise Unsolved(str(error)) from None
         if self.u.value is None or self.problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             raise Unsolved(str(self.problem.status))
         value = float(self.problem.solution.opt_val)
-        slack = 100 * TOLERANCE * float(1 + np.abs(price).sum() + weights.sum())
-        return Answer(np.clip(self.u.value, self.domain.low, self.domain.high), value, value - slack)
+        slack = 100 * TOLERANCE * float(1 + (np.abs(price).sum() + weights.sum()) / size)
+        u = np.clip(self.u.value, self.domain.low, self.domain.high)
+        return Answer(u, size * value, size * (value - slack))

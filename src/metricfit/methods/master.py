@@ -48,9 +48,7 @@ class Master:
             level = program.value(u)
             goal = level_goal(program, level)
             found = self._convex(goal, columns, alpha)
-            weights = found.theta.get(goal, np.full(goal.part.size, 1 / goal.part.size))
-            pace = weights @ (goal.part.value(found.u) - level_goal(program, level + 1).part.value(found.u))
-            found = replace(found, scale=1 / max(float(pace), TINY), level_theta=weights)
+            found = priced_level(program, found, goal, level)
             kept = not program.limits or program.excess(found.u) <= max(program.excess(u), 0.0) + SPARE
             gained = level - program.value(found.u) if kept else 0.0
             if best is None or gained > 0:
@@ -142,4 +140,11 @@ def level_goal(program: Program, level: float) -> Largest:
     return Largest(at_most(program.objective, level))
 
 
-__all__ = ["Master", "Unsolved", "level_goal"]
+def priced_level(program: Program, found: Solution, goal: Largest, level: float) -> Solution:
+    """Return a solution at some level with what turns its multipliers into units of the objective."""
+    weights = found.theta.get(goal, np.full(goal.part.size, 1 / goal.part.size))
+    pace = weights @ (goal.part.value(found.u) - level_goal(program, level + 1).part.value(found.u))
+    return replace(found, scale=1 / max(float(pace), TINY), level_theta=weights)
+
+
+__all__ = ["Master", "Unsolved", "level_goal", "priced_level"]

@@ -1,7 +1,8 @@
 """How the paper's constrained methods begin: with rules of which some mixture keeps the constraints.
 
-Algorithms 7 and 8 ask for a strictly feasible classifier, and pruning can keep the constraints only if some mixture of the iterates does. So all of them begin
-with the first phase, which also tells when no classifier keeps the constraints.
+Algorithms 7 and 8 ask for a strictly feasible classifier, and pruning can keep the constraints only if some
+mixture of the iterates does. So all of them begin with the first phase, which also tells when no classifier
+keeps the constraints.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from metricfit.problem import Program
 
 
 def opening(program: Program, walk: Walk) -> Iterator[Iterate]:
-    """Ask for Plugin(bal) and Plugin[0-1] unless there are rules already, then walk until some mixture keeps all constraints."""
+    """Ask for Plugin(bal) and Plugin[0-1] unless there are rules; walk until some mixture is feasible."""
     if not walk.vertices:
         walk.ask(balanced_loss(program, walk.oracle.margins))
         walk.ask(argmax_loss(program))

@@ -1,7 +1,8 @@
-"""What is made of the iterates in the end: the pruning step of section 8.2, and the best mixture of every rule found.
+"""What is made of the rules in the end: the pruning step of section 8.2, and the best mixture of all of them.
 
-Neither asks the oracle. The paper's linear program weighs whole iterates by an upper bound of the objective; the mixture weighs them, cell by
-cell, by the objective itself, by column generation over the rules already found.
+Neither asks the oracle. The paper's linear program weighs whole iterates by an upper bound of the
+objective; the mixture weighs them, cell by cell, by the objective itself, by column generation over the
+rules already found.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def mixture(program: Program, walk: Walk, rounds: int = ROUNDS) -> Iterate:
 
 
 def _rounds(program: Program, search: Walk, columns: Columns, rounds: int) -> Iterator[Iterate]:
-    """Yield what column generation over the pool reaches, from the rules that are best at the uniform classifier."""
+    """Yield what column generation over the pool reaches, from the best rules for the uniform classifier."""
     place = search.call(program.tangent(program.uniform(search.oracle.margins))[0])
     columns.add(place, search.vertices[place])
     if program.limits:
@@ -95,15 +96,18 @@ def _rounds(program: Program, search: Walk, columns: Columns, rounds: int) -> It
 def linear_program(program: Program, walk: Walk) -> Iterate | None:
     r"""Solve the linear program of section 8.2; None when no weights keep all constraints.
 
-    Minimise :math:`\sum_t \alpha_t \psi(C^t)` where :math:`\sum_t \alpha_t \phi_k(C^t) \le 0` for every constraint function k. The functions are
-    convex, so that the mixture keeps what the weighted functions keep; where they are linear nothing is lost.
+    Minimise :math:`\sum_t \alpha_t \psi(C^t)` where :math:`\sum_t \alpha_t \phi_k(C^t) \le 0` for every
+    constraint function k. The functions are convex, so that the mixture keeps what the weighted functions
+    keep; where they are linear nothing is lost.
     """
     from scipy.optimize import linprog
 
     places = distinct(walk)
     vectors = [walk.vectors[place] for place in places]
     nodes = [limit.node for limit in program.limits if limit.node is not None]
-    rows = np.stack([np.concatenate([node.value(u) for node in nodes] or [np.zeros(0)]) for u in vectors], axis=1)
+    rows = np.stack(
+        [np.concatenate([node.value(u) for node in nodes] or [np.zeros(0)]) for u in vectors], axis=1
+    )
     answer = linprog(
         [program.value(u) for u in vectors],
         A_ub=rows,
@@ -136,4 +140,4 @@ def check_prune(prune: str) -> Prune:
     """Return the option, or raise."""
     if prune not in PRUNES:
         raise ValueError(f"prune must be one of {', '.join(map(repr, PRUNES))}, got {prune!r}")
-    return prune  # type: ignore[return-value]
+    return prune

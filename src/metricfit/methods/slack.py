@@ -1,8 +1,10 @@
-r"""The exact slack step of the dual methods: minimise :math:`\psi(\xi) - \langle \lambda, \xi \rangle + \langle \mu, \phi(\xi) \rangle`.
+r"""The exact slack step of the ellipsoid method.
 
-Harmonic, geometric and quadratic means of rates have a closed form: at the optimum every rate is a known function of one number (a sum, a mean
-or a norm), which solves an equation that is linear between sorted kinks. Maxima of linear functions make a linear program, anything else a cone
-program.
+.. math:: \min_\xi \psi(\xi) - \langle \lambda, \xi \rangle + \langle \mu, \phi(\xi) \rangle
+
+Harmonic, geometric and quadratic means of rates have a closed form: at the optimum every rate is a known
+function of one number (a sum, a mean or a norm), which solves an equation that is linear between sorted
+kinks. Maxima of linear functions make a linear program, anything else a cone program.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ Step = Callable[[FloatArray, FloatArray], Answer]
 
 
 def slack_step(program: Program, domain: Domain) -> Step:
-    """Return the function ``(lambda, mu) -> minimiser, value, lower bound``; mu has one entry for each constraint, whose function is its largest."""
+    """Return the function ``(lambda, mu) -> minimiser, value, lower bound``.
+
+    ``mu`` has one entry for each constraint, whose function is the largest of its functions.
+    """
     limits = [Largest(limit.node) for limit in program.limits if limit.node is not None]
     mean = _mean(program.objective, domain, limits)
     goal: Node = program.objective if mean is None else Constant(np.zeros(1))
@@ -44,10 +49,8 @@ def slack_step(program: Program, domain: Domain) -> Step:
     return step
 
 
-def _mean(
-    node: Node, domain: Domain, limits: list[Largest]
-) -> tuple[float, float, Smooth, slice] | None:
-    """Split an objective into ``weight * loss + constant`` for a mean with a closed form that no constraint looks at."""
+def _mean(node: Node, domain: Domain, limits: list[Largest]) -> tuple[float, float, Smooth, slice] | None:
+    """Split an objective into ``weight * loss + constant`` if its mean has a closed form of its own."""
     weight, constant = 1.0, 0.0
     while isinstance(node, Sum) and len(node.terms) == 1:
         constant += weight * node.constant
@@ -56,10 +59,10 @@ def _mean(
         return None
     rates = slice(node.part.start, node.part.stop)
     weight *= 1.0 if node.atom.curvature.is_convex else -1.0
-    unit = isinstance(node.atom, RootMeanSquareLoss)
-    boxed = np.all(domain.low[rates] == 0) and np.all(domain.high[rates] > 0)
-    if unit:
-        boxed = boxed and np.allclose(domain.high[rates], 1.0, rtol=0, atol=1e-12)
+    low, high = domain.low[rates], domain.high[rates]
+    boxed = bool(np.all(low == 0) and np.all(high > 0))
+    if isinstance(node.atom, RootMeanSquareLoss):
+        boxed = boxed and np.allclose(high, 1.0, rtol=0, atol=1e-12)
     touched = [part for limit in limits for part in nodes_of(limit) if isinstance(part, Entries)]
     shared = any(part.start < rates.stop and rates.start < part.stop for part in touched)
     summed = any(s.start < rates.stop and rates.start < s.stop for s in domain.simplices)
@@ -72,21 +75,27 @@ def _loss(smooth: Smooth, u: FloatArray) -> float:
 
 
 def harmonic(price: FloatArray, high: FloatArray) -> FloatArray:
-    """Minimise ``price @ v - n / sum(1 / v)`` over ``0 <= v <= high``: 1 / v_i is the larger of 1 / high_i and s q_i, and their sum is s."""
+    """Minimise ``price @ v - n / sum(1 / v)`` over ``0 <= v <= high``.
+
+    At the optimum 1 / v_i is the larger of 1 / high_i and s sqrt(price_i / n), and s is their sum.
+    """
     q = np.sqrt(np.maximum(price, 0.0) / price.size)
     if q.sum() >= 1:
         return np.where(price > 0, 0.0, high)
     order = np.argsort(-q * high)
     free = np.concatenate([[0.0], np.cumsum(q[order])])
     held = (1 / high).sum() - np.concatenate([[0.0], np.cumsum(1 / high[order])])
-    # With the m steepest rates below their ends, s = held / (1 - free); the first m whose next rate stays at its end is right.
+    # With the m steepest rates below their ends s = held / (1 - free); the first m whose next stays is right.
     s = held[:-1] / (1 - free[:-1])
     m = int(np.argmax(s * (q * high)[order] <= 1)) if np.any(s * (q * high)[order] <= 1) else q.size - 1
     return 1 / np.maximum(1 / high, s[m] * q)
 
 
 def geometric(price: FloatArray, high: FloatArray) -> FloatArray:
-    """Minimise ``price @ v - prod(v) ** (1 / n)`` over ``0 <= v <= high``: v_i is the smaller of high_i and G / (n price_i)."""
+    """Minimise ``price @ v - prod(v) ** (1 / n)`` over ``0 <= v <= high``.
+
+    At the optimum v_i is the smaller of high_i and G / (n price_i), and G is their geometric mean.
+    """
     n = price.size
     with np.errstate(divide="ignore"):
         cost = np.log(n * np.maximum(price, 0.0))
@@ -104,7 +113,10 @@ def geometric(price: FloatArray, high: FloatArray) -> FloatArray:
 
 
 def quadratic(price: FloatArray, high: FloatArray) -> FloatArray:
-    """Minimise ``price @ v + sqrt(mean((1 - v) ** 2))`` over ``0 <= v <= 1``: 1 - v_i is the smaller of 1 and sqrt(n) r price_i, r their norm."""
+    """Minimise ``price @ v + sqrt(mean((1 - v) ** 2))`` over ``0 <= v <= 1``.
+
+    At the optimum 1 - v_i is the smaller of 1 and sqrt(n) r price_i, and r is their norm.
+    """
     n = price.size
     cost = np.sqrt(n) * np.maximum(price, 0.0)
     if cost @ cost <= 1:

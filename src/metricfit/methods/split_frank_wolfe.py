@@ -22,11 +22,14 @@ SCHEDULE = (0.5, 0.1, 0.001)
 
 
 class SplitFrankWolfe(Method):
-    r"""Minimise :math:`\psi(C) + \psi(F)` over achievable C and feasible F that are driven together by an augmented Lagrangian.
+    r"""Drive an achievable C and a feasible F together by an augmented Lagrangian.
 
-    :math:`\mathcal{L}(C, F, \lambda) = \psi(C) + \psi(F) + \langle \lambda, C - F \rangle + \frac{\zeta}{2} \|C - F\|^2`. Each step moves C towards the oracle's
-    answer to :math:`\nabla_C \mathcal{L}`, F towards the cheapest feasible point for :math:`\nabla_F \mathcal{L}` (a linear program when the constraints are
-    linear), and :math:`\lambda` by :math:`\eta / t` times their difference. The answer is the C of the second half that is nearest to its F, pruned.
+    .. math:: \mathcal{L} = \psi(C) + \psi(F) + \langle \lambda, C - F \rangle + \frac{\zeta}{2} \|C - F\|^2
+
+    Each step moves C towards the oracle's answer to :math:`\nabla_C \mathcal{L}`, F towards the cheapest
+    feasible point for :math:`\nabla_F \mathcal{L}` (a linear program when the constraints are linear), and
+    :math:`\lambda` by :math:`\eta / t` times their difference. The answer is the C of the second half that
+    is nearest to its F, pruned.
 
     Symbols: ``c``, ``f``, ``lam`` are :math:`C^t, F^t, \lambda^t`; ``eta`` and ``gamma`` the steps.
 
@@ -39,15 +42,16 @@ class SplitFrankWolfe(Method):
     line_search : bool
         Choose :math:`\gamma^t` by a line search on the Lagrangian, in place of :math:`2 / (t + 2)`.
     prune : {"objective", "linear", "none"}
-        With constraints: the best mixture of all rules found, the linear program of section 8.2, or the iterate as it is.
+        With constraints: the best mixture of all rules found, the linear program of section 8.2, or the
+        iterate as it is.
 
     Examples
     --------
     >>> import numpy as np
     >>> import metricfit as mf
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
-    >>> result = mf.optimize(
-    ...     proba, [0, 0, 1, 1], "h_mean", [mf.coverage(1) <= 0.25], method="split_frank_wolfe", max_calls=100)
+    >>> few, y = [mf.coverage(1) <= 0.25], [0, 0, 1, 1]
+    >>> result = mf.optimize(proba, y, "h_mean", few, method="split_frank_wolfe", max_calls=100)
     >>> round(result.value, 4), result.constraints[0].value <= 0.25
     (0.6667, True)
     """
@@ -71,7 +75,7 @@ class SplitFrankWolfe(Method):
         self.line_search, self.prune = line_search, check_prune(prune)
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Yield the achievable iterate; in the second half only when it is nearer to its feasible twin than before."""
+        """Yield the achievable iterate; in the second half only when it is nearer to F than ever."""
         yield from opening(program, walk)
         feasible = feasible_set(program, Domain.of(program, walk.oracle.margins))
         weights = np.zeros(walk.max_calls + len(walk.vertices))

@@ -19,6 +19,13 @@ from numba.extending import overload
 # Rows that are decided together. Not a power of two: the columns of a block would share few cache sets.
 BLOCK = 80
 
+# Decisions up to which vector lanes are rows; beyond, lanes are decisions, as many as LLVM takes at once.
+NARROW = 20
+PAD = 32
+
+# Entries of P that are decided before they are counted, few enough to be in the second-level cache still.
+SPAN = 2**15
+
 # Classes whose products are added up while the scores of a block stay in the first-level cache.
 STRIP = 32
 
@@ -39,31 +46,34 @@ def _keep(x: Any, slope: Any, offset: Any, j: Any, old: Any, new: Any) -> None:
         new[1, r] = j if better else decision
 
 
-@njit(nogil=True, cache=True)
-def decide_narrow(P: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
-    """Diagonal rule for one cell and few decisions, BLOCK rows or more: vector lanes are rows."""
+@njit
+def _decide_narrow(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
     k = match.size
     x = np.empty(BLOCK, P.dtype)
     state = np.zeros((2, 2, BLOCK), P.dtype)
+    one, zero = P.dtype.type(1), P.dtype.type(0)
     for begin in range(0, P.shape[0], BLOCK):
         start = min(begin, P.shape[0] - BLOCK)  # the last block is full too: it decides some rows again
-        block, decisions = P[start : start + BLOCK], out[start : start + BLOCK]
+        stop = start + BLOCK
+        block, codes, decisions = P[start:stop], cell[start:stop], out[start:stop]
         state[0, 0] = np.inf
         for j in range(k):
             i = max(match[j], 0)
-            for r in range(BLOCK):
-                x[r] = block[r, i]
-            _keep(x, slope[0, j], offset[0, j], P.dtype.type(j), state[j & 1], state[1 - (j & 1)])
+            if codes.size:
+                for r in range(BLOCK):
+                    a = np.uintp(codes[r])
+                    x[r] = slope[a, j] * block[r, i] + offset[a, j]
+                _keep(x, one, zero, P.dtype.type(j), state[j & 1], state[1 - (j & 1)])
+            else:
+                for r in range(BLOCK):
+                    x[r] = block[r, i]
+                _keep(x, slope[0, j], offset[0, j], P.dtype.type(j), state[j & 1], state[1 - (j & 1)])
         for r in range(BLOCK):
             decisions[r] = np.int32(state[k & 1, 1, r])
 
 
 def _key(score: Any) -> Any:
     """Integer as wide as the score and in the same order; scores are never -0.0."""
-
-
-def _score(key: Any) -> Any:
-    """Inverse of `_key`."""
 
 
 @overload(_key, inline="always")
@@ -82,82 +92,66 @@ def _overload_key(score: Any) -> Any:
     return key
 
 
-@overload(_score, inline="always")
-def _overload_score(key: Any) -> Any:
-    if key == types.int32:
-
-        def score(key: Any) -> Any:
-            return np.int32(key ^ ((key >> np.int32(31)) & np.int32(0x7FFFFFFF))).view(np.float32)
-    else:
-
-        def score(key: Any) -> Any:
-            return np.int64(key ^ ((key >> np.int64(63)) & np.int64(0x7FFFFFFFFFFFFFFF))).view(np.float64)
-
-    return score
-
-
 @njit(forceinline=True)
-def _argmin_two(x: Any, first: Any, slope: Any, offset: Any, a: Any, b: Any) -> Any:
-    # Two rows at once, as the second pass over a row has to wait for the end of the first. The first is on
-    # integers: without fast-math LLVM does not vectorise the minimum of floats, and never an argmin.
-    width = np.uintp(slope.shape[1])
-    low0 = low1 = _key(x.dtype.type(np.inf))
-    for j in range(width):
-        key0 = _key(slope[a, j] * x[first[0] + j] + offset[a, j])
-        key1 = _key(slope[b, j] * x[first[1] + j] + offset[b, j])
-        low0 = key0 if key0 < low0 else low0
-        low1 = key1 if key1 < low1 else low1
-    score0, score1 = _score(low0), _score(low1)
-    last0 = last1 = np.int32(0)
-    for j in range(width):
-        here0 = np.int32(j) if slope[a, j] * x[first[0] + j] + offset[a, j] == score0 else np.int32(0)
-        here1 = np.int32(j) if slope[b, j] * x[first[1] + j] + offset[b, j] == score1 else np.int32(0)
-        last0 = here0 if here0 > last0 else last0
-        last1 = here1 if here1 > last1 else last1
-    return last0, last1
+def _last_argmin(x: Any, first: Any, slope: Any, offset: Any, a: Any, keys: Any) -> Any:
+    # Without fast-math LLVM vectorises the minimum of integers, but not of floats; and never an argmin.
+    least = _key(x.dtype.type(np.inf))
+    for j in range(np.uintp(keys.size)):
+        key = _key(slope[a, j] * x[first + j] + offset[a, j])
+        keys[j] = key
+        least = key if key < least else least
+    decision = np.int32(0)
+    for j in range(keys.size):
+        here = np.int32(j) if keys[j] == least else np.int32(0)
+        decision = here if here > decision else decision
+    return decision
 
 
-@njit(nogil=True, cache=True)
-def decide_wide(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
-    """Diagonal rule: vector lanes are the decisions of a row, padded by (0, inf) to a multiple of eight."""
-    N, n = P.shape
-    k, width = match.size, np.uintp(slope.shape[1])
-    flat, x = P.reshape(-1), np.zeros(2 * slope.shape[1], P.dtype)
+@njit
+def _decide_wide(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
+    n, width = P.shape[1], slope.shape[1]
+    flat, x = P.reshape(-1), np.zeros(width, P.dtype)
+    keys = np.full(width, _key(P.dtype.type(0)))
     # Rows are read in place if decisions are in the order of the classes. Lanes of no class then read what
     # follows the row, times zero; the last rows have nothing behind them.
-    in_place = max(0, (P.size - slope.shape[1]) // n + 1) // 2 * 2
-    for j in range(k):
+    in_place = max(0, (P.size - width) // n + 1)
+    for j in range(match.size):
         if match[j] != j and match[j] >= 0:
             in_place = 0
-    for r in range(0, in_place, 2):
+    for r in range(in_place):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
-        b = np.uintp(cell[r + 1]) if cell.size else np.uintp(0)
-        first = np.uintp(r) * np.uintp(n)
-        out[r], out[r + 1] = _argmin_two(flat, (first, first + np.uintp(n)), slope, offset, a, b)
-    for r in range(in_place, N, 2):
-        s = min(r + 1, N - 1)  # an odd last row is its own partner
+        out[r] = _last_argmin(flat, np.uintp(r) * np.uintp(n), slope, offset, a, keys)
+    for r in range(in_place, P.shape[0]):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
-        b = np.uintp(cell[s]) if cell.size else np.uintp(0)
-        for j in range(k):
+        for j in range(match.size):
             x[j] = P[r, max(match[j], 0)]
-            x[width + np.uintp(j)] = P[s, max(match[j], 0)]
-        out[r], out[s] = _argmin_two(x, (np.uintp(0), width), slope, offset, a, b)
+        out[r] = _last_argmin(x, np.uintp(0), slope, offset, a, keys)
 
 
 @njit(nogil=True, cache=True)
-def rows_by_cell(cell: Any, n_rows: Any, n_cells: Any) -> Any:
-    """Row numbers sorted by cell, and where each cell starts in them."""
-    starts = np.zeros(n_cells + 1, np.int64)
-    if cell.size == 0:
-        starts[1] = n_rows
-        return np.arange(n_rows), starts
-    for a in cell:
-        starts[a + 1] += 1
-    starts = np.cumsum(starts)
-    order, free = np.empty(n_rows, np.int64), starts.copy()
+def decide_diagonal(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
+    """Rule of a diagonal loss: vector lanes are rows, or the decisions of a row if these are many.
+
+    ``slope`` and ``offset`` are (cells, k), padded by (0, inf) to a multiple of PAD decisions.
+    """
+    if match.size <= NARROW and P.shape[0] >= BLOCK:
+        _decide_narrow(P, cell, slope, offset, match, out)
+    else:
+        _decide_wide(P, cell, slope, offset, match, out)
+
+
+@njit
+def _rows_by_cell(cell: Any, n_rows: Any, n_cells: Any) -> Any:
+    """Row numbers sorted by cell, and where in them each cell starts."""
+    order, starts = np.empty(n_rows, np.int64), np.zeros(n_cells + 2, np.int64)
     for r in range(n_rows):
-        order[free[cell[r]]] = r
-        free[cell[r]] += 1
+        starts[(cell[r] if cell.size else 0) + 2] += 1
+    for a in range(n_cells):
+        starts[a + 2] += starts[a + 1]
+    for r in range(n_rows):
+        a = (cell[r] if cell.size else 0) + 1
+        order[starts[a]] = r
+        starts[a] += 1
     return order, starts
 
 
@@ -182,7 +176,7 @@ def decide_full(P: Any, cell: Any, strips: Any, out: Any) -> None:
     scores = np.empty((k, BLOCK), P.dtype)
     state = np.zeros((2, 2, BLOCK), P.dtype)
     one, zero = P.dtype.type(1), P.dtype.type(0)
-    order, starts = rows_by_cell(cell, P.shape[0], n_cells)
+    order, starts = _rows_by_cell(cell, P.shape[0], n_cells)
     for a in range(n_cells):
         for start in range(starts[a], starts[a + 1], BLOCK):
             rows = order[start : min(start + BLOCK, starts[a + 1])]
@@ -201,10 +195,9 @@ def decide_full(P: Any, cell: Any, strips: Any, out: Any) -> None:
                 out[rows[r]] = np.int32(state[k & 1, 1, r])
 
 
-@njit(nogil=True, cache=True)
-def tally_hits(y: Any, cell: Any, weight: Any, decisions: Any, match: Any, out: Any) -> None:
-    """Add the weights of wrong and of right decisions to ``out``, (BANKS, cells, k, 2)."""
-    for r in range(decisions.size):
+@njit
+def _tally_hits(y: Any, cell: Any, weight: Any, decisions: Any, match: Any, out: Any) -> None:
+    for r in range(y.size):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         w = weight[r] if weight.size else 1.0
         j = np.uintp(decisions[r])
@@ -212,16 +205,37 @@ def tally_hits(y: Any, cell: Any, weight: Any, decisions: Any, match: Any, out: 
         out[r % BANKS, a, j, np.uintp(y[r] == match[j])] += w
 
 
-@njit(nogil=True, cache=True)
-def tally_soft_hits(P: Any, cell: Any, weight: Any, decisions: Any, match: Any, out: Any) -> None:
-    """Add the expected weights of right decisions, and those of all, to ``out``, (BANKS, cells, k, 2)."""
-    for r in range(decisions.size):
+@njit
+def _tally_soft_hits(P: Any, cell: Any, weight: Any, decisions: Any, match: Any, out: Any) -> None:
+    for r in range(P.shape[0]):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         w = weight[r] if weight.size else 1.0
         j = np.uintp(decisions[r])
         i = match[j]
         out[r % BANKS, a, j, 0] += w * (P[r, i] if i >= 0 else 0.0)
         out[r % BANKS, a, j, 1] += w
+
+
+@njit(nogil=True, cache=True)
+def count_hits(P: Any, y: Any, cell: Any, weight: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
+    """Add the weights of wrong and of right decisions to ``out``, (BANKS, cells, k, 2)."""
+    span = max(BLOCK, SPAN // P.shape[1])
+    decisions = np.empty(span, np.int32)
+    for start in range(0, P.shape[0], span):
+        part = slice(start, min(start + span, P.shape[0]))
+        decide_diagonal(P[part], cell[part], slope, offset, match, decisions)
+        _tally_hits(y[part], cell[part], weight[part], decisions, match, out)
+
+
+@njit(nogil=True, cache=True)
+def count_soft_hits(P: Any, cell: Any, weight: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
+    """Add the expected weights of right decisions, and those of all, to ``out``, (BANKS, cells, k, 2)."""
+    span = max(BLOCK, SPAN // P.shape[1])
+    decisions = np.empty(span, np.int32)
+    for start in range(0, P.shape[0], span):
+        part = slice(start, min(start + span, P.shape[0]))
+        decide_diagonal(P[part], cell[part], slope, offset, match, decisions)
+        _tally_soft_hits(P[part], cell[part], weight[part], decisions, match, out)
 
 
 @njit(nogil=True, cache=True)

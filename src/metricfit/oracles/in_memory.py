@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -9,8 +10,17 @@ import numpy as np
 from metricfit.layout import Layout
 from metricfit.oracles import kernels
 from metricfit.oracles.base import Vertex
+from metricfit.oracles.blocks import SAMPLE_ROWS, Block, fractions, sample_rows
 from metricfit.oracles.rows import Rows
+from metricfit.oracles.scan import Scan
 from metricfit.types import FloatArray
+
+# Probabilities from which on the rules of a sample save more calls than the sample costs.
+SAMPLE_ENTRIES = 500_000_000
+
+
+# Keeps logarithms of shares finite.
+TINY = 1e-12
 
 
 class PluginOracle:
@@ -45,6 +55,12 @@ class PluginOracle:
         self.margins = rows.margins(soft=self.exact, threads=threads)
         self.labels = None if self.exact else rows.labels
 
+    @cached_property
+    def prior_shift(self) -> FloatArray:
+        """For each class, the logarithm of its share of the labels over its mean probability."""
+        labels, means = (self.rows.margins(soft, self.threads).sum(axis=0) for soft in (False, True))
+        return np.log(np.maximum(labels, TINY)) - np.log(np.maximum(means, TINY))
+
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic."""
         rows = self.rows
@@ -74,3 +90,19 @@ class PluginOracle:
             layout=layout,
         )
         return np.asarray(tensor)
+
+    def scan(self, loss: FloatArray, layout: Layout) -> Scan:
+        """Return the rule of a loss with its weights ready to be scanned one by one, see `metricfit.oracles.scan`."""
+        return Scan(self.rows, self.exact, loss, layout)
+
+    def sample(self) -> Rows | None:
+        """Return some of the rows, stratified by class and cell; None if a pass over all of them costs little."""
+        rows = self.rows
+        if len(rows) < 4 * SAMPLE_ROWS or rows.proba.size < SAMPLE_ENTRIES:
+            return None
+        block = Block(rows.proba, rows.labels, rows.cells, rows.weights)
+        shape = len(self.axes.cells), self.axes.n
+        place = rows.labels if rows.cells is None else rows.cells * shape[1] + rows.labels
+        counts = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
+        taken = block.taken(fractions(counts), np.random.default_rng(0))
+        return sample_rows(self.axes, [taken], rows.margins(soft=False))

@@ -4,20 +4,14 @@ A *rule* is a loss of shape (cells, 2, k) or (cells, n, k), see :mod:`metricfit.
 probabilities the decision with the smallest score, the larger index of equal scores; scores are computed
 in the dtype of the probabilities. Counts are float64 sums of the rows' weights.
 
-Each function has a NumPy twin in :mod:`metricfit.oracles.kernels_numpy` that defines it. Small inputs are
-handed to the twin, so that a small job does not wait for numba; ``engine`` forces either. Decisions are
-equal bit for bit, and rows are cut into the same chunks whatever the number of threads, so that neither
-engine nor threads change a decision, and threads do not change a single bit of a count.
+:mod:`metricfit.oracles.kernels_numpy` says in a few lines what is computed. Small inputs go there, so that a
+small job does not wait for numba; larger ones go to :mod:`metricfit.oracles.kernels_numba`, which takes the
+same decisions bit for bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, NamedTuple, TypeVar
-
-import numpy as np
-import numpy.typing as npt
+from typing import Literal
 
 from metricfit.layout import Layout
 from metricfit.oracles.kernels_numpy import (
@@ -29,19 +23,10 @@ from metricfit.oracles.kernels_numpy import (
 from metricfit.types import FloatArray, IntArray
 
 Engine = Literal["auto", "numpy", "numba"]
-Rule = Callable[["_Rows", IntArray], IntArray]
-T = TypeVar("T")
 
-# Multiplications up to which a pass stays in NumPy. It takes some milliseconds then, and numba a second
-# to import and load (several to compile, once): a job would need hundreds of passes to gain by it.
+# Products up to which a pass stays in NumPy, where it then takes some milliseconds. Numba takes a second to
+# import and load, and several to compile on first use: a job needs hundreds of passes to gain by it.
 NUMPY_WORK = 500_000
-
-# Entries of P in a chunk: enough to forget the cost of a call, few enough to stay in the cache between
-# deciding and counting.
-CHUNK = 2**21
-
-# Decisions up to which vector lanes run over rows, beyond which they run over decisions.
-NARROW = 24
 
 
 def decide(
@@ -89,17 +74,11 @@ def decide(
     >>> decide(P, None, loss, np.array([0, 1]), layout="full")
     array([0, 1], dtype=int32)
     """
-    if _in_numpy(engine, P, loss, layout):
+    if _in_numpy(engine, _work(P, loss, layout)):
         return decide_numpy(P, cell, loss, match, layout=layout, out=out)
-    out = np.empty(len(P), np.int32) if out is None else out
-    rows, rule = _Rows.of(P, None, cell, None), _rule(P, loss, match, layout)
+    from metricfit.oracles.kernels_numba import decide_numba
 
-    def task(chunk: slice) -> None:
-        rule(rows[chunk], out[chunk])
-
-    for _ in _each(task, _chunks(P, 0), threads):
-        pass
-    return out
+    return decide_numba(P, cell, loss, match, layout=layout, out=out, threads=threads)
 
 
 def count(
@@ -139,19 +118,11 @@ def count(
     array([[[0.5, 0.5],
             [0.5, 0.5]]])
     """
-    if _in_numpy(engine, P, loss, layout):
+    if _in_numpy(engine, _work(P, loss, layout)):
         return count_numpy(P, y, cell, weight, loss, match, layout=layout)
-    rows, rule = _Rows.of(P, y, cell, weight), _rule(P, loss, match, layout)
-    match = np.asarray(match, np.int64)
+    from metricfit.oracles.kernels_numba import count_numba
 
-    def task(chunk: slice) -> FloatArray:
-        part = rows[chunk]
-        decisions = rule(part, np.empty(len(part.P), np.int32))
-        if layout == "full":
-            return _tensor(part, decisions, loss.shape[0], loss.shape[2])
-        return _diagonal(part, decisions, loss.shape[0], match)
-
-    return _total(_each(task, _chunks(P, loss.size), threads), P, weight)
+    return count_numba(P, y, cell, weight, loss, match, layout=layout, threads=threads)
 
 
 def confusion(
@@ -190,15 +161,11 @@ def confusion(
     array([[[0.375, 0.25 ],
             [0.125, 0.25 ]]])
     """
-    if _use_numpy(engine, P.size if y is None else len(P)):
+    if _in_numpy(engine, P.size if y is None else len(P)):
         return confusion_numpy(P, y, cell, weight, decisions, n_cells, n_decisions)
-    rows = _Rows.of(P, y, cell, weight)
-    decisions = np.ascontiguousarray(decisions, np.int32)
+    from metricfit.oracles.kernels_numba import confusion_numba
 
-    def task(chunk: slice) -> FloatArray:
-        return _tensor(rows[chunk], decisions[chunk], n_cells, n_decisions)
-
-    return _total(_each(task, _chunks(P, n_cells * P.shape[1] * n_decisions), threads), P, weight)
+    return confusion_numba(P, y, cell, weight, decisions, n_cells, n_decisions, threads=threads)
 
 
 def mixture_confusion(
@@ -240,156 +207,23 @@ def mixture_confusion(
     array([[[0.125, 0.375],
             [0.125, 0.375]]])
     """
-    if _in_numpy(engine, P, losses, layout):
+    if _in_numpy(engine, _work(P, losses[0], layout)):
         return mixture_confusion_numpy(P, y, cell, weight, losses, cell_weights, match, layout=layout)
-    n_cells, k = cell_weights.shape[0], losses.shape[3]
-    # Each cell uses few of the rules. Turn q decides a row by the q-th heaviest rule of its own cell.
-    heaviest = np.argsort(-cell_weights, axis=1, kind="stable")
-    n_turns = int(np.count_nonzero(cell_weights, axis=1).max())
-    cells = np.arange(n_cells)
-    turns = [
-        (_rule(P, losses[heaviest[:, q], cells], match, layout), cell_weights[cells, heaviest[:, q]])
-        for q in range(n_turns)
-    ]
-    rows = _Rows.of(P, y, cell, weight)
+    from metricfit.oracles.kernels_numba import mixture_confusion_numba
 
-    def task(chunk: slice) -> FloatArray:
-        part = rows[chunk]
-        decisions = np.empty(len(part.P), np.int32)
-        tensor = np.zeros((n_cells, P.shape[1], k))
-        for rule, share in turns:
-            tensor += share[:, None, None] * _tensor(part, rule(part, decisions), n_cells, k)
-        return tensor
-
-    return _total(_each(task, _chunks(P, n_cells * P.shape[1] * k), threads), P, weight)
+    return mixture_confusion_numba(
+        P, y, cell, weight, losses, cell_weights, match, layout=layout, threads=threads
+    )
 
 
-def _in_numpy(engine: Engine, P: FloatArray, loss: FloatArray, layout: Layout) -> bool:
+def _work(P: FloatArray, loss: FloatArray, layout: Layout) -> int:
+    """Return how many products a pass takes."""
     if layout not in ("diagonal", "full"):
         raise ValueError(f"layout must be 'diagonal' or 'full', got {layout!r}")
-    return _use_numpy(engine, len(P) * loss.shape[-1] * (P.shape[1] if layout == "full" else 1))
+    return len(P) * loss.shape[2] * (P.shape[1] if layout == "full" else 1)
 
 
-def _use_numpy(engine: Engine, work: int) -> bool:
+def _in_numpy(engine: Engine, work: int) -> bool:
     if engine not in ("auto", "numpy", "numba"):
         raise ValueError(f"engine must be 'auto', 'numpy' or 'numba', got {engine!r}")
     return engine == "numpy" or (engine == "auto" and work <= NUMPY_WORK)
-
-
-class _Rows(NamedTuple):
-    """The rows of a pass as the compiled kernels take them: an empty array stands for None."""
-
-    P: FloatArray
-    y: IntArray | None
-    cell: IntArray
-    weight: FloatArray
-
-    @classmethod
-    def of(cls, P: FloatArray, y: IntArray | None, cell: IntArray | None, weight: FloatArray | None) -> _Rows:
-        return cls(
-            P,
-            None if y is None else _read_only(y, np.int32),
-            _read_only(() if cell is None else cell, np.int32),
-            _read_only(() if weight is None else weight, np.float64),
-        )
-
-    def __getitem__(self, chunk: Any) -> Any:
-        y = None if self.y is None else self.y[chunk]
-        return _Rows(_read_only(self.P[chunk], self.P.dtype), y, self.cell[chunk], self.weight[chunk])
-
-
-def _read_only(values: Any, dtype: npt.DTypeLike) -> Any:
-    # Memory-mapped data are often read-only, and numba would compile once more for them.
-    array = np.ascontiguousarray(values, dtype).view()
-    array.flags.writeable = False
-    return array
-
-
-def _rule(P: FloatArray, loss: FloatArray, match: IntArray, layout: Layout) -> Rule:
-    """Return the function that decides a chunk, with the loss in the form its kernel wants."""
-    from metricfit.oracles import _jit
-
-    n_cells, n, k = loss.shape
-    if layout == "full":
-        n_strips = -(-n // _jit.STRIP)
-        padded = np.zeros((n_cells, n_strips * _jit.STRIP, k), P.dtype)
-        padded[:, :n] = loss
-        strips = padded.reshape(n_cells, n_strips, _jit.STRIP, k).swapaxes(2, 3).copy()
-
-        def full(rows: _Rows, out: IntArray) -> IntArray:
-            _jit.decide_full(rows.P, rows.cell, strips, out)
-            return out
-
-        return full
-
-    width = -(-k // 8) * 8
-    slope, offset = np.zeros((n_cells, width), P.dtype), np.full((n_cells, width), np.inf, P.dtype)
-    slope[:, :k] = np.where(match >= 0, loss[:, 0], 0)
-    offset[:, :k] = loss[:, 1] + 0.0  # no -0.0
-    match = np.asarray(match, np.int64)
-
-    def diagonal(rows: _Rows, out: IntArray) -> IntArray:
-        if n_cells == 1 and k <= NARROW and len(out) >= _jit.BLOCK:
-            _jit.decide_narrow(rows.P, slope, offset, match, out)
-        else:
-            _jit.decide_wide(rows.P, rows.cell, slope, offset, match, out)
-        return out
-
-    return diagonal
-
-
-def _diagonal(rows: _Rows, decisions: IntArray, n_cells: int, match: IntArray) -> FloatArray:
-    from metricfit.oracles import _jit
-
-    banks = np.zeros((_jit.BANKS, n_cells, len(match), 2))
-    if rows.y is None:
-        _jit.tally_soft_hits(rows.P, rows.cell, rows.weight, decisions, match, banks)
-        return banks.sum(axis=0).swapaxes(1, 2)
-    _jit.tally_hits(rows.y, rows.cell, rows.weight, decisions, match, banks)
-    sums = banks.sum(axis=0)
-    sums[:, :, 0] += sums[:, :, 1]
-    return sums[:, :, ::-1].swapaxes(1, 2)
-
-
-def _tensor(rows: _Rows, decisions: IntArray, n_cells: int, n_decisions: int) -> FloatArray:
-    from metricfit.oracles import _jit
-
-    n = rows.P.shape[1]
-    if rows.y is None:
-        sums = np.zeros((n_cells, n_decisions, n))
-        _jit.tally_soft(rows.P, rows.cell, rows.weight, decisions, sums)
-        return sums.swapaxes(1, 2)
-    sums = np.zeros((n_cells, n, n_decisions))
-    _jit.tally_labels(rows.y, rows.cell, rows.weight, decisions, sums)
-    return sums
-
-
-def _chunks(P: FloatArray, size: int) -> list[slice]:
-    """Cut the rows into chunks, four or more if there is enough to do, each larger than its statistic."""
-    entries = max(min(CHUNK, P.size // 4), CHUNK // 16, 4 * size)
-    step = max(1, entries // P.shape[1])
-    return [slice(start, min(start + step, len(P))) for start in range(0, len(P), step)]
-
-
-def _each(task: Callable[[slice], T], chunks: list[slice], threads: int | None) -> Iterator[T]:
-    """Yield the results of a task for all chunks, in order."""
-    n_threads = min(_n_threads(threads), len(chunks))
-    if n_threads <= 1:
-        yield from map(task, chunks)
-        return
-    # A pool for each call: the threads of one that is kept would be missing after a fork.
-    with ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(task, chunks)
-
-
-def _total(statistics: Iterator[FloatArray], P: FloatArray, weight: FloatArray | None) -> FloatArray:
-    total: Any = sum(statistics)
-    return np.ascontiguousarray(total / len(P) if weight is None else total)
-
-
-def _n_threads(threads: int | None) -> int:
-    if threads is None or threads == 1:
-        return 1
-    from joblib import effective_n_jobs
-
-    return int(effective_n_jobs(threads))

@@ -5,6 +5,9 @@ They are what small jobs run, and what the tests hold :mod:`metricfit.oracles.ke
 
 from __future__ import annotations
 
+import math
+from typing import Any, cast
+
 import numpy as np
 
 from metricfit.layout import Layout
@@ -62,10 +65,9 @@ def count_numpy(
         return confusion_numpy(P, y, cell, weight, decisions, n_cells, k)
     named = match[decisions]
     hit = y == named if y is not None else np.where(named >= 0, P[np.arange(len(P)), named], 0)
-    slot = decisions if cell is None else cell * k + decisions
-    w = np.ones(len(P)) if weight is None else weight
-    sums = [np.bincount(slot, part, n_cells * k) for part in (w * hit, w)]
-    statistic = np.stack(sums).reshape(2, n_cells, k).swapaxes(0, 1)
+    slot = _code(cell) * k + decisions
+    w: FloatArray = np.ones(len(P)) if weight is None else weight
+    statistic = np.stack([_sums(slot, part, n_cells, k) for part in (w * hit, w)], axis=1)
     return statistic / len(P) if weight is None else statistic
 
 
@@ -79,15 +81,13 @@ def confusion_numpy(
     n_decisions: int,
 ) -> FloatArray:
     """Return the confusion tensor (cells, classes, decisions) of given decisions."""
-    n, a = P.shape[1], 0 if cell is None else cell
-    w = np.ones(len(P)) if weight is None else weight
+    n, a = P.shape[1], _code(cell)
+    w: FloatArray = np.ones(len(P)) if weight is None else weight
     if y is not None:
-        slot = (a * n + y) * n_decisions + decisions
-        tensor = np.bincount(slot, w, n_cells * n * n_decisions).reshape(n_cells, n, n_decisions)
+        tensor = _sums((a * n + _code(y)) * n_decisions + decisions, w, n_cells, n, n_decisions)
     else:
-        slot, size = a * n_decisions + decisions, n_cells * n_decisions
-        sums = [np.bincount(slot, w * P[:, i], size) for i in range(n)]
-        tensor = np.stack(sums).reshape(n, n_cells, n_decisions).swapaxes(0, 1)
+        slot = a * n_decisions + decisions
+        tensor = np.stack([_sums(slot, w * p, n_cells, n_decisions) for p in P.T], axis=1)
     return tensor / len(P) if weight is None else tensor
 
 
@@ -109,3 +109,13 @@ def mixture_confusion_numpy(
         decisions = decide_numpy(P, cell, loss, match, layout=layout)
         tensor += share[:, None, None] * confusion_numpy(P, y, cell, weight, decisions, n_cells, k)
     return tensor
+
+
+def _code(values: IntArray | None) -> IntArray:
+    # Wide enough for an index into a tensor of many cells.
+    return np.asarray(0 if values is None else values, np.intp)
+
+
+def _sums(slot: IntArray, w: FloatArray, *shape: int) -> FloatArray:
+    sums: Any = np.bincount(slot, w, math.prod(shape))
+    return cast(FloatArray, sums.reshape(shape))

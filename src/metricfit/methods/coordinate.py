@@ -1,0 +1,160 @@
+"""Coordinate polish: every weight of a rule in turn goes to its best value, found by an exact scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from metricfit.methods.base import Iterate, Walk
+from metricfit.methods.profile import Profile, Series
+from metricfit.oracles.base import Vertex
+from metricfit.oracles.scan import Kind, Line, Scan
+from metricfit.problem import Program
+from metricfit.types import FloatArray, IntArray
+
+# Feasibility comes before everything else: a penalty that no objective outweighs.
+FIRST = 1e6
+# A first look averages the merit over this share of the rows decided so, on either side: the best value of a
+# smoothed curve depends less on single rows, so it is nearer to that of unseen rows.
+SMOOTH = 0.05
+# What a move must gain to be more than rounding.
+GAIN = 1e-12
+# Points of a zoom into a line, where a metric is asked point by point.
+POINTS = 25
+
+
+class Stage(NamedTuple):
+    """How often to go through all weights, with which penalty on violations, and whether to smooth."""
+
+    sweeps: int
+    penalty: float = FIRST
+    smooth: float = 0.0
+
+
+FREE = (Stage(2, smooth=SMOOTH), Stage(8))
+CONSTRAINED = (Stage(2, 1.0, SMOOTH), Stage(2, 10.0), Stage(8))
+
+
+def polish(program: Program, walk: Walk, profile: Profile, place: int) -> Iterator[Iterate]:
+    """Improve the rule of a vertex weight by weight; yield what is reached after each round."""
+    make = getattr(walk.oracle, "scan", None)
+    if make is None:
+        return
+    vertex = walk.vertices[place]
+    scan: Scan = make(vertex.loss, program.layout)
+    statistic = vertex.statistic
+    wanted = weights_of(program, vertex.loss)
+    for stage in CONSTRAINED if program.limits else FREE:
+        for _ in range(stage.sweeps):
+            before = _merit(program, program.vector(statistic), stage.penalty)
+            done = False
+            try:
+                moves = 0
+                for decision, kind, cell in wanted:
+                    walk.spend()
+                    statistic, moved = _step(scan, profile, scan.line(decision, kind, cell), statistic, stage)
+                    moves += moved
+                done = True
+            finally:
+                if not done:  # the budget has ended; what has been reached is not to be lost
+                    walk.add(Vertex(scan.loss.copy(), statistic))
+            if not moves:
+                break
+            place = walk.ask(scan.loss.copy())
+            statistic = walk.vertices[place].statistic
+            yield single(walk, place)
+            if not stage.smooth and before - _merit(program, walk.vectors[place], stage.penalty) <= walk.tol / 10:
+                break
+
+
+def single(walk: Walk, place: int) -> Iterate:
+    """Return a vertex as a mixture of one."""
+    weights = np.zeros(place + 1)
+    weights[place] = 1.0
+    return Iterate(weights, walk.vectors[place])
+
+
+def weights_of(program: Program, loss: FloatArray) -> list[tuple[int, Kind, int | None]]:
+    """Return all weights of a rule: those of each cell where the problem or the rule tells cells apart, else shared ones."""
+    cells, k = len(program.axes.cells), program.axes.k
+    places: list[int | None] = [None] if _shared(program, loss) else list(range(cells))
+    kinds: tuple[Kind, Kind] = ("slope", "offset")
+    return [
+        (j, kind, cell)
+        for kind in kinds
+        for cell in places
+        for j in range(k)
+        if kind == "offset" or program.axes.match[j] >= 0
+    ]
+
+
+def _shared(program: Program, loss: FloatArray) -> bool:
+    size = loss[0].size
+    if not np.all(loss == loss[:1]):
+        return False
+    first = program.matrix[:, :size]
+    return all((program.matrix[:, a * size : (a + 1) * size] != first).nnz == 0 for a in range(1, len(loss)))
+
+
+def _merit(program: Program, u: FloatArray, penalty: float) -> float:
+    return program.value(u) + penalty * max(program.violation(u), 0.0)
+
+
+def _step(
+    scan: Scan, profile: Profile, line: Line | None, statistic: FloatArray, stage: Stage
+) -> tuple[FloatArray, bool]:
+    """Move one weight to its best value; return the statistic, and whether it has changed."""
+    if line is None:
+        return statistic, False
+    count = best_count(scan, profile, line, statistic, stage)
+    if count == line.here:
+        return statistic, False
+    low, high = sorted((count, line.here))
+    change = scan.changes(line, low, high).sum(axis=0).reshape(statistic.shape)
+    scan.move(line, count)
+    return statistic + change if count > line.here else statistic - change, True
+
+
+def best_count(scan: Scan, profile: Profile, line: Line, statistic: FloatArray, stage: Stage) -> int:
+    """Return how many rows of a line should be decided so."""
+    allowed = line.apart(scan.closest)
+    allowed[line.here] = True
+    counts = np.flatnonzero(allowed)
+    if profile.exact:
+        merit = profile.at(scan, line, statistic).merit(stage.penalty)
+        merit = averaged(merit, int(stage.smooth * line.here))
+        best = int(counts[merit[counts].argmin()])
+        return best if merit[best] < merit[line.here] - GAIN else line.here
+    return _zoom(scan, profile, line, statistic, stage.penalty, counts)
+
+
+def _zoom(
+    scan: Scan, profile: Profile, line: Line, statistic: FloatArray, penalty: float, counts: IntArray
+) -> int:
+    """Look at a few points of a line, then closer around the best of them."""
+    low, high = 0, counts.size - 1
+    best, least = line.here, np.inf
+    while True:
+        looked = np.unique(np.linspace(low, high, POINTS).round().astype(np.int64))
+        asked = np.unique(np.append(counts[looked], line.here))
+        series: Series = profile.at(scan, line, statistic, asked)
+        merit = series.merit(penalty)
+        if not np.isfinite(least):
+            least = float(merit[np.searchsorted(asked, line.here)]) - GAIN
+        if merit.min() < least:
+            best, least = int(asked[merit.argmin()]), float(merit.min())
+        if high - low < POINTS:
+            return best
+        middle = int(merit[np.searchsorted(asked, counts[looked])].argmin())
+        low, high = int(looked[max(middle - 1, 0)]), int(looked[min(middle + 1, looked.size - 1)])
+
+
+def averaged(series: FloatArray, reach: int) -> FloatArray:
+    """Return the means of a series over ``reach`` neighbours on either side, the ends repeated."""
+    if reach < 1:
+        return series
+    padded = np.concatenate([[0.0], np.full(reach, series[0]), series, np.full(reach, series[-1])])
+    sums = np.cumsum(padded)
+    return (sums[2 * reach + 1 :] - sums[: -2 * reach - 1]) / (2 * reach + 1)

@@ -1,0 +1,163 @@
+"""Local search for metrics without usable curvature: good starts, a Frank-Wolfe walk, an exact coordinate polish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+
+from metricfit.layout import expand, shape_of
+from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
+from metricfit.methods.columns import Columns
+from metricfit.methods.coordinate import polish, single, weights_of
+from metricfit.methods.corrective import descend, descend_within, merit
+from metricfit.methods.generation import generate
+from metricfit.methods.guard import generalising, warn_if_few
+from metricfit.methods.profile import Profile
+from metricfit.methods.relaxation import bound_of_ratios
+from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules, diagonal_loss
+from metricfit.metrics.curvature import Curvature
+from metricfit.metrics.means import g_mean, h_mean
+from metricfit.problem import InfeasibleError, Problem, Program
+from metricfit.types import FloatArray
+
+# Oracle calls for a surrogate, which is only a start.
+SURROGATE_CALLS = 6
+# By how much the logarithms of weights are changed for another try.
+KICK = 0.3
+
+
+class Local(Method):
+    """Search the decision rules that give each decision its own factor and constant, and mixtures of a few of them.
+
+    Starts from plain argmax, the balanced rule, the best rules for the G-mean and the H-mean, and drawn weights. From each, Frank-Wolfe with exact
+    line search walks over the vertices of the achievable set; the best rules found are then polished: each weight in turn goes through all its
+    breakpoints and takes the best. What is found is the best of all that was looked at, not proven to be the best there is; a bound is reported only
+    where one is known.
+
+    Parameters
+    ----------
+    tries : int
+        How many rules are polished: the best ones first, then changed copies of the best one.
+    shrink : bool
+        Whether to go back towards plain argmax as far as that is better on rows held out from those given (five folds). It needs the plug-in
+        oracle on rows in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricfit as mf
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.choice(3, 3000, p=[0.7, 0.2, 0.1])
+    >>> proba = rng.dirichlet(np.ones(3), 3000) + np.eye(3)[y]
+    >>> proba /= proba.sum(axis=1, keepdims=True)
+    >>> plain = mf.Confusion.from_predictions(y, proba.argmax(axis=1))
+    >>> result = mf.optimize(proba, y, "macro_f1", method=Local(tries=2))
+    >>> result.value > mf.macro_f1()(plain), result.certified
+    (True, False)
+    """
+
+    name = "local"
+    reference = "Frank-Wolfe with exact line search, then exact coordinate scans"
+    accepts = frozenset(Curvature)
+    constrained = True
+    nonconvex = True
+
+    def __init__(self, tries: int = 3, shrink: bool = False) -> None:
+        if isinstance(tries, bool) or int(tries) != tries or tries < 0:
+            raise ValueError(f"tries must be a whole number >= 0, got {tries!r}")
+        if not isinstance(shrink, bool):
+            raise ValueError(f"shrink must be True or False, got {shrink!r}")
+        self.tries, self.shrink = int(tries), shrink
+
+    def calls(self, program: Program) -> int:
+        """Return the budget of oracle calls; each scan of a weight counts as one."""
+        weights = 2 * program.axes.k * len(program.axes.cells)
+        return 200 + 12 * weights * max(self.tries, 1)
+
+    def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Yield what each start, each walk and each round of the polish reaches."""
+        profile = Profile(program)
+        random = np.random.default_rng(walk.seed if walk.seed is not None else 0)
+        if not self.shrink:
+            warn_if_few(walk.oracle, len(weights_of(program, argmax_loss(program))))
+        starts = list(range(len(walk.vertices)))
+        for loss in self._losses(program, walk, random):
+            starts.append(walk.ask(loss))
+            yield single(walk, starts[-1])
+        if walk.oracle.exact:
+            bound = bound_of_ratios(program, walk)
+            yield Iterate(np.eye(1)[0], walk.vectors[0], bound)
+        if program.limits:
+            for vertex in constant_rules(program, walk.oracle.margins):
+                walk.add(vertex)
+        if not (program.limits and program.convex_limits):
+            for place in starts:
+                yield from descend(program, walk, profile, place)
+        yield from self._polished(program, walk, profile, random)
+        if program.limits and program.convex_limits:
+            yield from descend_within(program, walk, profile)
+        elif program.limits and min(map(program.excess, walk.vectors)) > FEASIBLE:
+            raise _infeasible(program, walk)
+
+    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
+        """Return the best of all rules found and the best mixture."""
+        for place in range(len(walk.vertices)):
+            best = better(program, single(walk, place), best)
+        return best
+
+    def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
+        """Shrink towards plain argmax where that is asked for."""
+        return generalising(Local(self.tries), program, walk, best) if self.shrink else best
+
+    def _losses(self, program: Program, walk: Walk, random: np.random.Generator) -> Iterator[FloatArray]:
+        margins = walk.oracle.margins
+        yield argmax_loss(program)
+        yield balanced_loss(program, margins)
+        prior = margins.sum(axis=0)
+        if np.all(prior > 0) and np.isin(np.arange(program.axes.n), program.axes.match).all():
+            for surrogate in (g_mean(), h_mean()):
+                yield _surrogate(Problem(surrogate).bind(program.axes, margins), program, walk)
+            yield diagonal_loss(program, prior**-0.5 * np.exp(KICK * random.normal(size=prior.size)))
+
+    def _polished(
+        self, program: Program, walk: Walk, profile: Profile, random: np.random.Generator
+    ) -> Iterator[Iterate]:
+        """Polish the best rules found; then the best of all, changed at random."""
+        order = sorted(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t]))
+        done: set[bytes] = set()
+        for attempt in range(self.tries):
+            fresh = [t for t in order if walk.vertices[t].statistic.tobytes() not in done]
+            if attempt < 2 and fresh:
+                place = fresh[0]
+                done.add(walk.vertices[place].statistic.tobytes())
+            else:
+                best = min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t]))
+                loss = walk.vertices[best].loss
+                place = walk.ask(loss * np.exp(KICK * random.normal(size=(1, *loss.shape[1:]))))
+            yield from polish(program, walk, profile, place)
+
+
+def _surrogate(surrogate: Program, program: Program, walk: Walk) -> FloatArray:
+    """Return the loss that is priced at the (nearly) best mixture for a concave metric."""
+    inner = Walk(surrogate, walk.oracle, walk.tol, max(1, min(SURROGATE_CALLS, walk.max_calls - walk.calls)))
+    columns = Columns(surrogate)
+    for loss in (argmax_loss(surrogate), balanced_loss(surrogate, walk.oracle.margins)):
+        place = inner.ask(loss)
+        columns.add(place, inner.vertices[place])
+    u = inner.vectors[-1]
+    for iterate in islice(generate(surrogate, inner, columns), SURROGATE_CALLS - 2):
+        u = iterate.u
+    walk.calls += inner.calls
+    loss = surrogate.loss(surrogate.objective.gradient(u))
+    loss = expand(loss, surrogate.layout, program.axes) if program.layout == "full" else loss
+    return loss.reshape(shape_of(program.layout, program.axes))
+
+
+def _infeasible(program: Program, walk: Walk) -> InfeasibleError:
+    least = min(walk.vectors, key=program.violation)
+    violations = {str(limit.constraint): limit.violation(least) for limit in program.limits}
+    alone = {str(limit.constraint): min(map(limit.violation, walk.vectors)) for limit in program.limits}
+    conflict = tuple(name for name, v in alone.items() if v > 0)[:1]
+    return InfeasibleError(violations, alone, conflict or tuple(violations), proven=False)

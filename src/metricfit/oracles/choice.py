@@ -1,0 +1,88 @@
+"""Which oracle suits the data: rows in memory, rows in files, or rows on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from metricfit.oracles.base import Oracle
+from metricfit.oracles.chunked import ChunkedOracle, ChunkedRows
+from metricfit.oracles.in_memory import PluginOracle
+from metricfit.oracles.rows import Rows
+from metricfit.oracles.scores import ScoreFiles
+from metricfit.oracles.sources import IN_MEMORY, MappedArray, Source, mapping_of
+
+
+def oracle_for(
+    proba: Any,
+    y: Any,
+    *,
+    classes: Iterable[object] | None = None,
+    decisions: Iterable[object] | None = None,
+    sensitive_features: Any = None,
+    sample_weight: Any = None,
+    confusion: Literal["labels", "model"] = "labels",
+    threads: int = 1,
+) -> Oracle:
+    """Return the plug-in oracle on the given rows, wherever they are.
+
+    Parameters
+    ----------
+    proba, y, classes, decisions, sensitive_features, sample_weight, confusion
+        As in `metricfit.optimize`.
+    threads : int
+        Number of threads that share a pass.
+
+    Returns
+    -------
+    Oracle
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> oracle_for(np.array([[0.9, 0.1], [0.4, 0.6]]), [0, 1]).margins
+    array([[0.5, 0.5]])
+    """
+    if isinstance(proba, ScoreFiles):
+        given = {"y": y, "classes": classes, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"{name} must be None: mf.scores(...) names the columns; pass them there")
+        return _from(proba, decisions, confusion, threads)
+    if y is None:
+        raise ValueError("y is None; pass the labels of the rows, or a table that has them: mf.scores(...)")
+    if hasattr(proba, "__dask_graph__"):
+        from metricfit.oracles.dask import DaskOracle, DaskRows
+
+        return DaskOracle(
+            DaskRows.of(
+                proba,
+                y,
+                classes=classes,
+                decisions=decisions,
+                sensitive_features=sensitive_features,
+                sample_weight=sample_weight,
+            ),
+            confusion,
+        )
+    if mapping_of(proba) is not None and proba.nbytes > IN_MEMORY:
+        source = MappedArray(proba, y, sensitive_features, sample_weight, classes)
+        return _from(source, decisions, confusion, threads)
+    rows = Rows.of(
+        proba,
+        y,
+        classes=classes,
+        decisions=decisions,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
+    return PluginOracle(rows, confusion, threads)
+
+
+def _from(
+    source: Source, decisions: Iterable[object] | None, confusion: Literal["labels", "model"], threads: int
+) -> Oracle:
+    rows = ChunkedRows(source, decisions)
+    if source.nbytes <= IN_MEMORY:
+        return PluginOracle(rows.in_memory(), confusion, threads)
+    return ChunkedOracle(rows, confusion, threads)
