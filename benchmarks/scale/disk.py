@@ -53,7 +53,9 @@ def write(folder: Path, rows: int, classes: int, parquet: bool) -> None:
     need = rows * classes * 4 * 1.1
     free = shutil.disk_usage(folder).free
     if need > free:
-        sys.exit(f"{rows} rows need {need / 1e9:.1f} GB but {folder} has {free / 1e9:.1f} GB; pass fewer --rows")
+        sys.exit(
+            f"{rows} rows need {need / 1e9:.1f} GB but {folder} has {free / 1e9:.1f} GB; pass fewer --rows"
+        )
     if parquet:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -119,7 +121,9 @@ def resident() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--classes", type=int, default=100)
     parser.add_argument("--threads", type=int, default=2)
@@ -137,7 +141,9 @@ def main() -> None:
         folder = Path(name)
         write(folder, options.rows, options.classes, options.parquet)
         print(f"{options.rows} x {options.classes} float32, {'Parquet' if options.parquet else '.npy'}")
-        print(f"{'problem':36} {'confusion':9} {'status':9} {'gap':>8} calls passes seconds  a pass   GB  bars")
+        print(
+            f"{'problem':36} {'confusion':9} {'status':9} {'gap':>8} calls passes seconds  a pass   GB  bars"
+        )
         for problem in problems:
             for confusion in confusions:
                 command = [sys.executable, __file__, "--solve", "--folder", name, "--problem", problem]

@@ -170,7 +170,9 @@ class Limit:
     def value(self, u: FloatArray) -> float:
         """Return the metric's value; NaN for a rate of nothing (a precision where nothing was decided so)."""
         undefined = (
-            isinstance(self.metric, Quotient) and self.metric.size == 1 and self.metric.under.scalar(u) < NOTHING
+            isinstance(self.metric, Quotient)
+            and self.metric.size == 1
+            and self.metric.under.scalar(u) < NOTHING
         )
         return float("nan") if undefined else self.metric.scalar(u)
 

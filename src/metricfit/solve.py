@@ -201,12 +201,16 @@ def _start_losses(start: Result | Policy | None, program: Program) -> list[Float
     if start is None:
         return []
     policy = start.policy if isinstance(start, Result) else start
+    if not isinstance(policy, Policy | ModelPolicy):
+        raise ValueError(f"start must be a Result or a Policy, got {type(start).__name__}")
     if isinstance(policy, ModelPolicy):
         raise ValueError("start: a policy over retrained models cannot be restarted from; leave start out")
     return policy.losses_for(program.axes, program.layout)
 
 
-def _policy(program: Program, walk: Walk, best: Iterate) -> tuple[Policy | ModelPolicy, FloatArray, FloatArray]:
+def _policy(
+    program: Program, walk: Walk, best: Iterate
+) -> tuple[Policy | ModelPolicy, FloatArray, FloatArray]:
     """Return the mixture as a policy, with the weights (cells, vertices) and u that it really has."""
     cells, count = len(program.axes.cells), len(walk.vertices)
     weights = np.zeros((cells, count))
@@ -220,7 +224,8 @@ def _policy(program: Program, walk: Walk, best: Iterate) -> tuple[Policy | Model
     if any(vertex.rule is not None for vertex in walk.vertices):
         return _model_policy(program, walk, weights, used, places), weights, u
     rules = tuple(
-        tuple(Rule(float(weights[a, t]), walk.vertices[t].loss[a]) for t in mixture) for a, mixture in enumerate(used)
+        tuple(Rule(float(weights[a, t]), walk.vertices[t].loss[a]) for t in mixture)
+        for a, mixture in enumerate(used)
     )
     return Policy(program.axes, program.layout, rules, tuple(places)), weights, u
 

@@ -71,7 +71,7 @@ def rates(s: Slice) -> Any:
 
 
 def floor_precision(c: int, limit: float) -> Bound:
-    return Bound(mf.precision(c), ">=", limit, lambda s, t: [t * s.given(c) - s.hit(c) <= 0])
+    return Bound(mf.precision(c), ">=", limit, lambda s, t: [t * s.given(c) - s.hit(c) <= 0], ratio=True)
 
 
 def cap_coverage(c: object, limit: float) -> Bound:
@@ -130,7 +130,9 @@ def ratio_of_pairs(limit: float) -> Bound:
         first, second = (g.recalls[2] for g in s.over("sex"))
         return [t * second - first <= 0, t * first - second <= 0]
 
-    return Bound(mf.disparity(mf.recall(2), over="sex", to="pairs", as_ratio=True), ">=", limit, truth)
+    return Bound(
+        mf.disparity(mf.recall(2), over="sex", to="pairs", as_ratio=True), ">=", limit, truth, ratio=True
+    )
 
 
 def churn(limit: float) -> Bound:
@@ -172,12 +174,12 @@ UNCONSTRAINED = {
     "min_recall": Case(mf.min_recall(), lambda s: cp.min(s.recalls)),
     "micro_f1": Case(mf.micro_f1(), micro_f1(0)),
     "micro_f1 default": Case(mf.micro_f1(default=2), micro_f1(2)),
-    "f_beta": Case(
-        mf.f_beta(2, 1), lambda s: [(5 * s.hit(1), 4 * s.prior[1] + s.given(1))]
-    ),
+    "f_beta": Case(mf.f_beta(2, 1), lambda s: [(5 * s.hit(1), 4 * s.prior[1] + s.given(1))]),
     "jaccard": Case(mf.jaccard(2), lambda s: [(s.hit(2), s.prior[2] + s.given(2) - s.hit(2))]),
     "precision": Case(
-        mf.precision(1), lambda s: [(s.hit(1), s.given(1))], (Bound(mf.coverage(1), ">=", 0.1, lambda s, t: [t - s.given(1) <= 0]),)
+        mf.precision(1),
+        lambda s: [(s.hit(1), s.given(1))],
+        (Bound(mf.coverage(1), ">=", 0.1, lambda s, t: [t - s.given(1) <= 0]),),
     ),
     "kappa": Case(mf.cohen_kappa(), kappa(None)),
     "linear kappa": Case(mf.cohen_kappa("linear"), kappa(1)),
@@ -187,14 +189,19 @@ UNCONSTRAINED = {
     ),
     "kld": Case(mf.quantification_kld(), kld),
     "coverage_deviation": Case(mf.coverage_deviation(), lambda s: -deviation(s)),
-    "sum of means": Case(0.3 * mf.recall(1) + 0.7 * mf.g_mean(), lambda s: 0.3 * s.recalls[1] + 0.7 * g_mean(s)),
+    "sum of means": Case(
+        0.3 * mf.recall(1) + 0.7 * mf.g_mean(), lambda s: 0.3 * s.recalls[1] + 0.7 * g_mean(s)
+    ),
     "mean less deviation": Case(
         mf.g_mean() - 0.5 * mf.coverage_deviation(), lambda s: g_mean(s) - 0.5 * deviation(s)
     ),
     "two means": Case(mf.h_mean() + mf.q_mean(), lambda s: h_mean(s) + q_mean(s)),
     "accuracy less parity": Case(
         mf.accuracy() - mf.demographic_parity(over="sex"),
-        lambda s: accuracy(s) - cp.max(cp.hstack([cp.max(cp.abs(g.coverages - s.coverages)) for g in s.over("sex")])),
+        lambda s: (
+            accuracy(s)
+            - cp.max(cp.hstack([cp.max(cp.abs(g.coverages - s.coverages)) for g in s.over("sex")]))
+        ),
     ),
     "disparity": Case(
         mf.disparity(mf.recall(2), over="sex", to="pairs") + mf.cost(COST),
@@ -204,7 +211,8 @@ UNCONSTRAINED = {
         mf.worst(mf.g_mean(), over="sex"), lambda s: cp.min(cp.hstack([g_mean(g) for g in s.over("sex")]))
     ),
     "worst cost": Case(
-        mf.worst(mf.cost(COST), over="today"), lambda s: cp.min(cp.hstack([cost(COST)(g) for g in s.over("today")]))
+        mf.worst(mf.cost(COST), over="today"),
+        lambda s: cp.min(cp.hstack([cost(COST)(g) for g in s.over("today")])),
     ),
     "worst f_beta": Case(
         mf.worst(mf.f_beta(1, 1), over="sex"),
@@ -213,7 +221,14 @@ UNCONSTRAINED = {
     "worst precision": Case(
         mf.worst(mf.precision(1), over="sex"),
         lambda s: [(g.hit(1), g.given(1)) for g in s.over("sex")],
-        (Bound(mf.worst(mf.recall(1), over="sex"), ">=", 0.4, lambda s, t: [t - g.recalls[1] <= 0 for g in s.over("sex")]),),
+        (
+            Bound(
+                mf.worst(mf.recall(1), over="sex"),
+                ">=",
+                0.4,
+                lambda s, t: [t - g.recalls[1] <= 0 for g in s.over("sex")],
+            ),
+        ),
     ),
     "rate or ratio": Case(
         mf.minimum(mf.recall(0), mf.f_beta(1, 2)),
@@ -262,7 +277,12 @@ CONSTRAINED = {
 # Decisions that are no class, and classes that no decision names.
 OTHER_DECISIONS = {
     "review": Case(mf.cost(TRIAGE), cost(TRIAGE), (cap_coverage("review", 0.1),), REVIEW),
-    "review, g_mean": Case(mf.g_mean() - 0.5 * mf.cost(TRIAGE), lambda s: g_mean(s) + 0.5 * cost(TRIAGE)(s), (cap_coverage("review", 0.1), floor_precision(2, 0.6)), REVIEW),
+    "review, g_mean": Case(
+        mf.g_mean() - 0.5 * mf.cost(TRIAGE),
+        lambda s: g_mean(s) + 0.5 * cost(TRIAGE)(s),
+        (cap_coverage("review", 0.1), floor_precision(2, 0.6)),
+        REVIEW,
+    ),
     "selective": Case(
         mf.selective_accuracy(),
         lambda s: [(cp.sum(s.hits), s.given(0) + s.given(1) + s.given(2))],
@@ -274,7 +294,9 @@ OTHER_DECISIONS = {
     "no class": Case(
         mf.cost(COST[:, :2]), cost(COST[:, :2]), (cap_coverage("block", 0.4),), ("pass", "block")
     ),
-    "turned round": Case(mf.g_mean() - mf.cost(COST[:, ::-1]), lambda s: g_mean(s) + cost(COST[:, ::-1])(s), (), (2, 1, 0)),
+    "turned round": Case(
+        mf.g_mean() - mf.cost(COST[:, ::-1]), lambda s: g_mean(s) + cost(COST[:, ::-1])(s), (), (2, 1, 0)
+    ),
 }
 
 PROBLEMS = UNCONSTRAINED | CONSTRAINED | OTHER_DECISIONS

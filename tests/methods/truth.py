@@ -7,7 +7,7 @@ written out here once more, from their definitions and not from the package, so 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +28,9 @@ class Sample:
     weight: np.ndarray | None = None
 
     @classmethod
-    def draw(cls, seed: int = 0, rows: int = 36, classes: int = 3, groups: int = 2, sharp: float = 1.0) -> Sample:
+    def draw(
+        cls, seed: int = 0, rows: int = 36, classes: int = 3, groups: int = 2, sharp: float = 1.0
+    ) -> Sample:
         """Draw imbalanced probabilities, labels that follow them, two attributes and uneven weights."""
         random = np.random.default_rng(seed)
         prior = np.linspace(2.0, 0.7, classes) * sharp
@@ -101,6 +103,7 @@ class Bound:
     sense: str
     limit: float
     truth: Callable[[Slice, float], list[Any]]
+    ratio: bool = False
 
     @property
     def constraint(self) -> mf.Constraint:
@@ -109,7 +112,7 @@ class Bound:
     def relaxed(self, slack: float) -> Bound:
         """Return the bound with some slack added to its limit."""
         limit = self.limit + (slack if self.sense == "<=" else -slack)
-        return Bound(self.metric, self.sense, limit, self.truth)
+        return replace(self, limit=limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +152,11 @@ class Case:
 
     def best(self, slacks: Sequence[float] | None = None) -> float:
         """Return the best value that any randomised classifier has, in the natural sign of the objective."""
-        bounds = self.bounds if slacks is None else [b.relaxed(s) for b, s in zip(self.bounds, slacks, strict=True)]
+        bounds = (
+            self.bounds
+            if slacks is None
+            else [b.relaxed(s) for b, s in zip(self.bounds, slacks, strict=True)]
+        )
         whole, limits = self.whole()
         for bound in bounds:
             limits += bound.truth(whole, bound.limit)
@@ -161,19 +168,26 @@ class Case:
     def least_violation(self, chosen: Sequence[int] | None = None) -> float:
         """Return the smallest largest violation of some of the constraints, in their own units.
 
-        Found by bisection over a slack given to all, so that it holds for ratios too.
+        Of ratios it is found by bisection over a slack given to all.
         """
-        picked = self.bounds if chosen is None else [self.bounds[t] for t in chosen]
+        picked = self.bounds if chosen is None else [self.bounds[k] for k in chosen]
+        if not any(bound.ratio for bound in picked):
+            return self.excess(picked)
         low, high = -1.0, 1.0
-        while high - low > 1e-8:
+        while high - low > 1e-7:
             slack = (low + high) / 2
-            whole, limits = self.whole()
-            excess = cp.Variable()
-            kept = [c for b in picked for c in b.relaxed(slack).truth(whole, b.relaxed(slack).limit)]
-            kept = [c.expr <= excess for c in kept]
-            least = solved(cp.Problem(cp.Minimize(excess), limits + kept))
-            low, high = (low, slack) if least <= 1e-10 else (slack, high)
+            low, high = (
+                (low, slack) if self.excess([b.relaxed(slack) for b in picked]) <= 1e-10 else (slack, high)
+            )
         return high
+
+    def excess(self, bounds: Sequence[Bound]) -> float:
+        """Return the smallest largest value of the functions of some constraints; <= 0 when all can be kept."""
+        whole, limits = self.whole()
+        excess = cp.Variable()
+        for bound in bounds:
+            limits += [kept.expr <= excess for kept in bound.truth(whole, bound.limit)]
+        return solved(cp.Problem(cp.Minimize(excess), limits))
 
 
 def smallest_ratio(pairs: list[tuple[Any, Any]], limits: list[Any]) -> float:

@@ -1,6 +1,7 @@
 """The one loop: stopping, timing, counting, history and progress live here, so every method obeys them alike.
 
-A method is a generator over a `Walk`. It asks the walk for vertices and yields what it has reached; it never looks at a clock.
+A method is a generator over a `Walk`. It asks the walk for vertices and yields what it has reached; it
+never looks at a clock.
 """
 
 from __future__ import annotations
@@ -9,33 +10,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from metricfit.methods.history import FEASIBLE, Record, Standing, warn_if_astray
 from metricfit.metrics.curvature import Curvature
 from metricfit.oracles.base import Oracle, Vertex
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
 Status = Literal["optimal", "stalled", "max_calls", "max_seconds", "stopped"]
-
-# A constraint function up to here counts as kept: the accuracy to which sums of a million weights are known.
-FEASIBLE = 1e-9
-
-
-@dataclass(frozen=True)
-class Record:
-    """One iteration, in the natural sign of the objective.
-
-    ``violation`` is the largest of the constraints' (minus infinity without any), ``bound`` the best one so far.
-    """
-
-    calls: int
-    seconds: float
-    value: float
-    bound: float
-    violation: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +30,8 @@ class Iterate:
     Parameters
     ----------
     weights : array of shape (vertices,) or (cells, vertices)
-        How much of each rule, for all cells alike or cell by cell. May be shorter than the walk; the rest is zero.
+        How much of each rule, for all cells alike or cell by cell. May be shorter than the walk; the rest
+        is zero.
     u : array
         The generalised confusion vector of the mixture.
     bound : float
@@ -66,9 +52,10 @@ class Iterate:
 class Method:
     """How to walk the set of achievable confusion tensors.
 
-    ``accepts`` lists the curvatures of a minimised objective, ``needs_smooth`` whether it must have a gradient, ``constrained`` whether convex
-    constraints are taken, ``nonconvex`` whether any others are. "auto", the docs and the error text read these.
-    ``head_start`` says that rules found on a sample of the rows save calls.
+    ``accepts`` lists the curvatures of a minimised objective, ``needs_smooth`` whether it must have a
+    gradient, ``constrained`` whether convex constraints are taken, ``nonconvex`` whether any others are.
+    "auto", the docs and the error text read these. ``head_start`` says that rules found on a sample of the
+    rows save calls.
     """
 
     name: ClassVar[str]
@@ -89,7 +76,7 @@ class Method:
         return self.default_calls
 
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
-        """Return what the method makes of its iterates in the end, however the walk ended; the best one by default."""
+        """Return what the method makes of its iterates, however the walk ended; the best one by default."""
         return best
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
@@ -196,8 +183,8 @@ class Walk:
     def least(self, slope: FloatArray, place: int) -> float:
         """Return the smallest ``slope @ u`` known after the oracle's answer.
 
-        An exact oracle's answer is the minimum. Counted labels can make an older vertex cheaper than the plug-in rule's answer, so that all
-        have to be compared.
+        An exact oracle's answer is the minimum. Counted labels can make an older vertex cheaper than the
+        plug-in rule's answer, so that all have to be compared.
         """
         if self.oracle.exact:
             return float(slope @ self.vectors[place])
@@ -222,21 +209,29 @@ def run(
     callback: Callable[[Record], object] | None = None,
     verbose: int = 0,
 ) -> Outcome:
-    """Follow a method until it has converged, its budget is used up, or somebody stops it; keep the best so far."""
+    """Follow a method until it has converged, its budget is used up, or somebody stops it; keep the best."""
     best: Iterate | None = None
     bound, status, records = -np.inf, "stalled", []
     steps = method.steps(program, walk)
-    interrupted, prices, standing = False, None, None
+    interrupted, prices = False, None
+    standing: Standing | None = None
+    found: Standing | None = None
     try:
         for iterate in steps:
-            rank = _rank(program, iterate)
-            if standing is None or rank <= standing.rank:
-                best, standing = iterate, _Standing(rank, program.violation(iterate.u))
-            bound = max(bound, iterate.bound)
+            found = Standing.of(program, iterate.u)
+            if standing is None or found.beats(standing):
+                best, standing = iterate, found
+            # Where labels are counted a bound is an estimate, and only the newest one knows all rules.
+            bound = (
+                iterate.bound
+                if np.isfinite(iterate.bound) and not walk.oracle.exact
+                else max(bound, iterate.bound)
+            )
             prices = iterate.multipliers or prices
-            record = _record(program, walk, standing, bound)
+            record = standing.record(program, walk.calls, walk.seconds, bound)
             records.append(record)
-            _report(record, verbose)
+            if verbose:
+                record.report()
             if iterate.settled and standing.kept and standing.value - bound <= walk.tol:
                 status = "optimal"
                 break
@@ -254,42 +249,27 @@ def run(
     if best is None:
         best = _first(program, walk, interrupted)
     finished = better(program, best, method.finish(program, walk, best))
-    excess, value = _rank(program, finished)
-    kept = excess <= FEASIBLE
-    if finished is not best and status in ("stalled", "max_calls") and kept and value - bound <= walk.tol:
+    last = Standing.of(program, finished.u)
+    gap = last.value - bound
+    if finished is not best and status in ("stalled", "max_calls") and last.kept and gap <= walk.tol:
         status = "optimal"
     best = finished
-    if kept:
-        best = method.polish(program, walk, best, max(walk.tol - max(value - bound, 0.0), 0.0))
+    if last.kept:
+        best = method.polish(program, walk, best, max(walk.tol - max(gap, 0.0), 0.0))
     best = best if best.multipliers else replace(best, multipliers=prices)
-    last = _Standing(_rank(program, best), program.violation(best.u))
+    last = Standing.of(program, best.u)
     bound = min(bound, last.value) if last.kept else bound
-    records.append(_record(program, walk, last, bound))
+    records.append(last.record(program, walk.calls, walk.seconds, bound))
+    if status != "optimal":
+        warn_if_astray(method.name, program, walk.oracle.margins, walk.calls, found or last, last)
     return Outcome(best, last.value, bound, status, tuple(records))  # type: ignore[arg-type]
 
 
 def better(program: Program, old: Iterate | None, new: Iterate) -> Iterate:
     """Return the better of two iterates: constraints first, then the objective."""
-    return new if old is None or _rank(program, new) <= _rank(program, old) else old
-
-
-def _rank(program: Program, iterate: Iterate) -> tuple[float, float]:
-    return max(program.excess(iterate.u), FEASIBLE), program.value(iterate.u)
-
-
-class _Standing(NamedTuple):
-    """What is known of the best iterate, so that methods of many cheap steps do not pay for it in each."""
-
-    rank: tuple[float, float]
-    violation: float
-
-    @property
-    def kept(self) -> bool:
-        return self.rank[0] <= FEASIBLE
-
-    @property
-    def value(self) -> float:
-        return self.rank[1]
+    if old is None or Standing.of(program, new.u).beats(Standing.of(program, old.u)):
+        return new
+    return old
 
 
 def _first(program: Program, walk: Walk, interrupted: bool) -> Iterate:
@@ -297,23 +277,13 @@ def _first(program: Program, walk: Walk, interrupted: bool) -> Iterate:
         if interrupted:
             raise KeyboardInterrupt
         raise ValueError("the budget ended before the first oracle call; raise max_calls or max_seconds")
-    single = [Iterate(np.eye(t + 1)[t], u) for t, u in enumerate(walk.vectors)]
-    best = single[0]
-    for iterate in single[1:]:
-        best = better(program, best, iterate)
+    best: Iterate | None = None
+    for place, u in enumerate(walk.vectors):
+        weights = np.zeros(place + 1)
+        weights[place] = 1.0
+        best = better(program, best, Iterate(weights, u))
+    assert best is not None
     return best
 
 
-def _record(program: Program, walk: Walk, best: _Standing, bound: float) -> Record:
-    sign = program.sign
-    shown = min(bound, best.value) if best.kept else bound
-    return Record(walk.calls, walk.seconds, sign * best.value, sign * shown, best.violation)
-
-
-def _report(record: Record, verbose: int) -> None:
-    if verbose:
-        print(
-            f"calls {record.calls:5d}  {record.seconds:8.2f} s  value {record.value:.6f}  bound {record.bound:.6f}"
-            + (f"  violation {record.violation:+.2e}" if np.isfinite(record.violation) else ""),
-            file=sys.stderr,
-        )
+__all__ = ["FEASIBLE", "Iterate", "Method", "Outcome", "Record", "Status", "Walk", "better", "run"]

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
+from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.columns import Columns
 from metricfit.methods.generation import generate
 from metricfit.methods.master import level_goal
-from metricfit.methods.opening import opening
-from metricfit.methods.pruning import mixture
+from metricfit.methods.pruning import Pruned, mixture
 from metricfit.metrics.curvature import Curvature
 from metricfit.metrics.levels import at_most
 from metricfit.problem import Program
@@ -21,7 +20,7 @@ from metricfit.problem import Program
 UNDECIDED = 1e-9
 
 
-class Bisection(Method):
+class Bisection(Pruned):
     r"""Minimise a ratio of linear functions by asking whether a level can be beaten.
 
     .. math:: \psi(C) = \langle A, C \rangle / \langle B, C \rangle
@@ -77,7 +76,7 @@ class Bisection(Method):
 
     def _constrained(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Algorithm 8: each level is a constrained problem."""
-        yield from opening(program, walk)
+        yield from self.opened(program, walk)
         columns = Columns(program)
         for place, vertex in enumerate(walk.vertices):
             columns.add(place, vertex)
@@ -102,4 +101,4 @@ class Bisection(Method):
 
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
         """Return the best mixture of all rules found, with the prices of the constraints."""
-        return mixture(program, walk) if program.limits else best
+        return super().finish(program, walk, best) if program.limits else best

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from metricfit.methods import feasibility
-from metricfit.methods.base import Iterate, Method, Walk
+from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
 from metricfit.methods.columns import Columns
 from metricfit.methods.fewer import fewer_rules
 from metricfit.methods.generation import generate
@@ -54,6 +54,8 @@ class ColumnGeneration(Method):
         if program.limits:
             for start in feasibility.reach(program, walk, columns):
                 yield start
+            if program.excess(start.u) > FEASIBLE:
+                return
         yield from generate(program, walk, columns, self.probes, start)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:

@@ -72,7 +72,12 @@ class Columns:
     def copy(self) -> Columns:
         """Return a copy to which columns can be added, or in which they can be forgotten."""
         other = Columns(self.program)
-        other.vertex, other.cell, other.matrix, other._keys = self.vertex, self.cell, self.matrix, list(self._keys)
+        other.vertex, other.cell, other.matrix, other._keys = (
+            self.vertex,
+            self.cell,
+            self.matrix,
+            list(self._keys),
+        )
         return other
 
     def keep(self, used: BoolArray) -> None:

@@ -26,15 +26,23 @@ POINTS = 25
 
 
 class Stage(NamedTuple):
-    """How often to go through all weights, with which penalty on violations, and whether to smooth."""
+    """How often to go through all weights, how far, with which penalty on violations, and whether to smooth.
+
+    ``reach`` is that of `Scan.line`; None looks at all breakpoints.
+    """
 
     sweeps: int
+    reach: float | None = None
     penalty: float = FIRST
     smooth: float = 0.0
 
 
-FREE = (Stage(2, smooth=SMOOTH), Stage(8))
-CONSTRAINED = (Stage(2, 1.0, SMOOTH), Stage(2, 10.0), Stage(8))
+# How far rounds look that look only near the weights as they are, and scans of constants always: see `Scan.line`.
+NEAR = 3.0
+# Most rows are far from entering most decisions, so rounds that look only near the weights as they are cost a
+# fraction of those that look everywhere, which come last.
+FREE = (Stage(2, NEAR, smooth=SMOOTH), Stage(6, NEAR), Stage(3))
+CONSTRAINED = (Stage(2, None, 1.0, SMOOTH), Stage(2, None, 10.0), Stage(6))
 
 
 def polish(program: Program, walk: Walk, profile: Profile, place: int) -> Iterator[Iterate]:
@@ -47,6 +55,7 @@ def polish(program: Program, walk: Walk, profile: Profile, place: int) -> Iterat
     statistic = vertex.statistic
     wanted = weights_of(program, vertex.loss)
     for stage in CONSTRAINED if program.limits else FREE:
+        scan.refresh()
         for _ in range(stage.sweeps):
             before = _merit(program, program.vector(statistic), stage.penalty)
             done = False
@@ -54,7 +63,10 @@ def polish(program: Program, walk: Walk, profile: Profile, place: int) -> Iterat
                 moves = 0
                 for decision, kind, cell in wanted:
                     walk.spend()
-                    statistic, moved = _step(scan, profile, scan.line(decision, kind, cell), statistic, stage)
+                    reach = NEAR if kind == "offset" and program.axes.match[decision] >= 0 else stage.reach
+                    statistic, moved = _step(
+                        scan, profile, scan.line(decision, kind, cell, stage.reach), statistic, stage
+                    )
                     moves += moved
                 done = True
             finally:
@@ -65,7 +77,10 @@ def polish(program: Program, walk: Walk, profile: Profile, place: int) -> Iterat
             place = walk.ask(scan.loss.copy())
             statistic = walk.vertices[place].statistic
             yield single(walk, place)
-            if not stage.smooth and before - _merit(program, walk.vectors[place], stage.penalty) <= walk.tol / 10:
+            if (
+                not stage.smooth
+                and before - _merit(program, walk.vectors[place], stage.penalty) <= walk.tol / 10
+            ):
                 break
 
 
@@ -111,23 +126,19 @@ def _step(
     count = best_count(scan, profile, line, statistic, stage)
     if count == line.here:
         return statistic, False
-    low, high = sorted((count, line.here))
-    change = scan.changes(line, low, high).sum(axis=0).reshape(statistic.shape)
+    change = scan.change(line, count)
     scan.move(line, count)
-    return statistic + change if count > line.here else statistic - change, True
+    return statistic + change, True
 
 
 def best_count(scan: Scan, profile: Profile, line: Line, statistic: FloatArray, stage: Stage) -> int:
     """Return how many rows of a line should be decided so."""
-    allowed = line.apart(scan.closest)
-    allowed[line.here] = True
-    counts = np.flatnonzero(allowed)
-    if profile.exact:
-        merit = profile.at(scan, line, statistic).merit(stage.penalty)
-        merit = averaged(merit, int(stage.smooth * line.here))
-        best = int(counts[merit[counts].argmin()])
-        return best if merit[best] < merit[line.here] - GAIN else line.here
-    return _zoom(scan, profile, line, statistic, stage.penalty, counts)
+    if not profile.exact:
+        return _zoom(scan, profile, line, statistic, stage.penalty, np.flatnonzero(line.apart))
+    merit = profile.at(scan, line, statistic).merit(stage.penalty)
+    merit = averaged(merit, int(stage.smooth * line.here))
+    best = int(np.where(line.apart, merit, np.inf).argmin())
+    return best if merit[best] < merit[line.here] - GAIN else line.here
 
 
 def _zoom(

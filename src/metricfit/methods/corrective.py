@@ -59,7 +59,9 @@ def descend_within(program: Program, walk: Walk, profile: Profile) -> Iterator[I
     assert reached is not None
     for _ in range(STEPS):
         before = program.value(reached.u)
-        plane = Total(program.objective.gradient(reached.u), Entries(0, program.low.size, program.low, program.high))
+        plane = Total(
+            program.objective.gradient(reached.u), Entries(0, program.low.size, program.low, program.high)
+        )
         if not np.all(np.isfinite(plane.weights)) or not plane.weights.any():
             return
         target = reached
@@ -100,7 +102,9 @@ def towards(profile: Profile, start: Iterate, end: Iterate, penalty: float, most
     if share == 0.0:
         return start
     return Iterate(
-        _mixed(start.weights, end.weights, share), (1 - share) * start.u + share * end.u, settled=start.settled
+        _mixed(start.weights, end.weights, share),
+        (1 - share) * start.u + share * end.u,
+        settled=start.settled,
     )
 
 

@@ -7,19 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from metricfit.methods.base import Iterate, Method, Walk
+from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.columns import Unsolved
 from metricfit.methods.domain import Domain
-from metricfit.methods.opening import opening
 from metricfit.methods.parameters import positive
-from metricfit.methods.pruning import mixture
+from metricfit.methods.pruning import Pruned, mixture
 from metricfit.methods.slack import slack_step
 from metricfit.metrics.curvature import Curvature
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
 
-class Ellipsoid(Method):
+class Ellipsoid(Pruned):
     r"""Maximise the dual function by shrinking an ellipsoid around the best multipliers.
 
     .. math::
@@ -66,7 +65,7 @@ class Ellipsoid(Method):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the best mixture so far, renewed ever more rarely, and the bound of each centre."""
-        yield from opening(program, walk)
+        yield from self.opened(program, walk)
         dual = _Dual(program, walk)
         d, a = program.constant.size, self.radius
         centre: FloatArray = np.zeros(d + len(program.limits))
@@ -93,10 +92,6 @@ class Ellipsoid(Method):
             if smaller is None:
                 return
             shape, centre = smaller
-
-    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
-        """Return the best mixture of all rules found (lines 14 and 16)."""
-        return mixture(program, walk)
 
 
 class _Dual:

@@ -41,17 +41,18 @@ def descend(program: Program, walk: Walk, columns: Columns, target: float) -> It
 
 
 def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
-    """Yield iterates, the last of which keeps all constraints; raise `InfeasibleError` when none does."""
+    """Yield iterates until one keeps all constraints; raise `InfeasibleError` when none can."""
     # Deciding all rows alike keeps many constraints (nothing decided "fraud" is never wrong), and costs no call.
     if program.axes.k * len(program.axes.cells) <= MOST_CONSTANTS:
         for vertex in constant_rules(program, walk.oracle.margins):
             columns.add(walk.add(vertex), vertex)
     first = phase_one(program, program.limits)
-    best = np.inf
+    best, bound = np.inf, -np.inf
     for iterate in descend(first, walk, columns, -ROOM):
-        best = min(best, first.value(iterate.u))
+        best, bound = min(best, first.value(iterate.u)), max(bound, iterate.bound)
         yield replace(iterate, bound=-np.inf, multipliers=None)
-    if best > FEASIBLE:
+    # An exact oracle proves it; when it has not, the solvers have failed, and that says nothing about the constraints.
+    if best > FEASIBLE and (bound > 0 or not walk.oracle.exact):
         raise _diagnosis(program, walk, columns)
 
 

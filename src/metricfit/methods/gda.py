@@ -7,12 +7,11 @@ from itertools import product
 
 import numpy as np
 
-from metricfit.methods.base import Iterate, Method, Walk
+from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.domain import Domain, onto_ball, onto_corner
 from metricfit.methods.functions import Functions
-from metricfit.methods.opening import opening
 from metricfit.methods.parameters import positive
-from metricfit.methods.pruning import Prune, check_prune, mixture, pruned
+from metricfit.methods.pruning import Prune, Pruned, check_prune, mixture
 from metricfit.metrics.curvature import Curvature
 from metricfit.metrics.expression import Largest
 from metricfit.problem import Program
@@ -21,7 +20,7 @@ from metricfit.types import FloatArray
 GRID = (0.001, 0.01, 0.1)
 
 
-class GDA(Method):
+class GDA(Pruned):
     r"""Find a saddle point of the Lagrangian by steps down in the slack and up in the multipliers.
 
     .. math:: \psi(\xi) + \langle \lambda, C - \xi \rangle + \langle \mu, \phi(\xi) \rangle
@@ -82,7 +81,7 @@ class GDA(Method):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the average after each step."""
-        yield from opening(program, walk)
+        yield from self.opened(program, walk)
         game = _Game(program, walk)
         left = walk.max_calls - walk.calls
         if self.step == "grid":
@@ -92,10 +91,6 @@ class GDA(Method):
         else:
             down, up = game.theorem_steps(left) if isinstance(self.step, str) else self.step
             yield from game.play(left, down, up)
-
-    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
-        """Prune the average."""
-        return pruned(program, walk, best, self.prune)
 
 
 class _Game:

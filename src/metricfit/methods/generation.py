@@ -48,7 +48,11 @@ def generate(
         weights = columns.weights(solution.alpha, len(walk.vertices))
         yield Iterate(weights, solution.u, bound, prices, tilt.done)
         fresh = len(columns) - before
-        if not fresh and tilt.done and (value - bound <= walk.tol or (stuck and last - value <= walk.tol / 10)):
+        if (
+            not fresh
+            and tilt.done
+            and (value - bound <= walk.tol or (stuck and last - value <= walk.tol / 10))
+        ):
             return
         # At the best mixture the gap without a new column is zero, so this is not the best one yet.
         stuck, last = not fresh and tilt.done, value
@@ -101,7 +105,8 @@ class Pricing:
         if anchor is None or not (solution.theta or any(mu.any() for mu in solution.multipliers)):
             anchor, share = plane, 1.0
         mean = Plane(
-            share * plane.slope + (1 - share) * anchor.slope, share * plane.offset + (1 - share) * anchor.offset
+            share * plane.slope + (1 - share) * anchor.slope,
+            share * plane.offset + (1 - share) * anchor.offset,
         )
         before = len(self.columns)
         u = self._price(mean)
@@ -117,9 +122,15 @@ class Pricing:
         bound = plane.offset + least(self.walk, self.columns, plane.slope, place)
         if bound >= self.best:
             self.best, self.anchor = bound, plane
-        self.bound = max(self.bound, bound)
+        self._tell(bound)
         self.columns.add(place, self.walk.vertices[place])
         return self.walk.vectors[place]
+
+    def _tell(self, bound: float) -> None:
+        """Keep the best bound; where labels are counted the newest, as later rules can show that an older one was none."""
+        if self.walk.oracle.exact:
+            bound = max(self.bound, bound)
+        self.bound = max(bound, self.program.lowest_value)
 
     def probe(self, solution: Solution, value: float) -> None:
         """Add a rule near the priced one, where labels are counted and probing has not ended."""
@@ -133,15 +144,17 @@ class Pricing:
         program = self.program
         level = program.value(solution.u) - self.walk.tol / 2
         goal = level_goal(program, level)
-        theta = solution.theta if solution.level_theta is None else {**solution.theta, goal: solution.level_theta}
+        theta = (
+            solution.theta if solution.level_theta is None else {**solution.theta, goal: solution.level_theta}
+        )
         slope, height = replace(program, objective=goal).tangent(solution.u, solution.multipliers, theta)
         place = self.tilt.ask(program.loss(slope))
         beaten_by = height + least(self.walk, self.columns, slope, place) - float(slope @ solution.u)
         self.columns.add(place, self.walk.vertices[place])
         if beaten_by >= 0:
-            self.bound = max(self.bound, level)
+            self._tell(level)
         elif program.lowest_denominator > 0:
-            self.bound = max(self.bound, level + beaten_by / program.lowest_denominator)
+            self._tell(level + beaten_by / program.lowest_denominator)
         return self.bound
 
 

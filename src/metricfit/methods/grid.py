@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 
 from metricfit.layout import shape_of
-from metricfit.methods.base import Iterate, Method, Walk, better
-from metricfit.methods.pruning import mixture
+from metricfit.methods.base import Iterate, Walk, better
+from metricfit.methods.pruning import Pruned
 from metricfit.metrics.curvature import Curvature
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
 MOST_FREE = 3
+# Rules that are tried in one pass over the rows, where the oracle can.
+BATCH = 64
 
 
-class Grid(Method):
+class Grid(Pruned):
     r"""Try the rules :math:`\arg\max_j w_j p_j(x)` for all weights on a grid and keep the best.
 
     Each cell has its own weights, of which one is fixed, so that A cells and k decisions leave
@@ -64,18 +66,22 @@ class Grid(Method):
         """Yield the best single rule so far."""
         per_axis = max(1, int((walk.max_calls - walk.calls) ** (1 / _free(program)) + 1e-9))
         s = (np.arange(per_axis) + 0.5) / per_axis
+        odds = product(s / (1 - s), repeat=_free(program))
+        losses = (_loss(program, np.array(chosen), walk.oracle.margins) for chosen in odds)
         best: Iterate | None = None
-        for odds in product(s / (1 - s), repeat=_free(program)):
-            place = walk.ask(_loss(program, np.array(odds), walk.oracle.margins))
-            weights = np.zeros(place + 1)
-            weights[place] = 1.0
-            best = better(program, best, Iterate(weights, walk.vectors[place]))
-            yield best
+        while batch := list(islice(losses, BATCH)):
+            for place in walk.ask_all(batch):
+                weights = np.zeros(place + 1)
+                weights[place] = 1.0
+                best = better(program, best, Iterate(weights, walk.vectors[place]))
+            if best is not None:
+                yield best
 
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
         """Mix the rules tried, where that is asked for or needed and the problem is convex."""
         convex = program.convex_limits and (program.curvature.is_convex or program.quasiconvex)
-        return mixture(program, walk) if convex and (program.limits or self.mixed) else best
+        mixed = convex and (program.limits or self.mixed)
+        return super().finish(program, walk, best) if mixed else best
 
 
 def _free(program: Program) -> int:

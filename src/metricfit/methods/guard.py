@@ -99,7 +99,12 @@ def _best_share(
         inner = PluginOracle(_part(rows, np.flatnonzero(fold != f)), kind)
         held = PluginOracle(_part(rows, np.flatnonzero(fold == f)), kind)
         search = Walk(
-            program.problem.bind(inner.axes, inner.margins), inner, walk.tol, walk.max_calls, np.inf, walk.seed
+            program.problem.bind(inner.axes, inner.margins),
+            inner,
+            walk.tol,
+            walk.max_calls,
+            np.inf,
+            walk.seed,
         )
         weights = run(method, search.program, search).best.weights
         place = int(np.argmax(weights if weights.ndim == 1 else weights.sum(axis=0)))

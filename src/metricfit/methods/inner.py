@@ -18,6 +18,8 @@ from metricfit.types import FloatArray
 
 TOLERANCE = 1e-10
 NOTHING = np.zeros(0)
+# A cone program that fails is tried again with a price moved by this much; the bound pays for the move.
+NUDGES = (0.0, 1e-8, 1e-6)
 
 
 class Answer(NamedTuple):
@@ -111,12 +113,25 @@ class ConeProgram:
 
     def __call__(self, price: FloatArray, weights: FloatArray = NOTHING) -> Answer:
         """Return the cheapest point; raise `Unsolved` where there is none."""
+        size = max(1.0, float(np.abs(price).max(initial=0.0)), float(weights.max(initial=0.0)))
+        reach = np.maximum(np.abs(self.domain.low), np.abs(self.domain.high))
+        for nudge in NUDGES:
+            moved = size * nudge * np.cos(np.arange(price.size))
+            try:
+                u, value = self._solve((price + moved) / size, weights / size, 1 / size)
+            except Unsolved as error:
+                problem = error
+                continue
+            slack = 100 * TOLERANCE * (1 + float(np.abs(price).sum() + weights.sum()) / size)
+            return Answer(u, size * value, size * (value - slack) - float(np.abs(moved) @ reach))
+        raise problem
+
+    def _solve(self, price: FloatArray, weights: FloatArray, scale: float) -> tuple[FloatArray, float]:
         import cvxpy as cp
 
-        size = max(1.0, float(np.abs(price).max(initial=0.0)), float(weights.max(initial=0.0)))
-        self.price.value, self.weights.value, self.scale.value = price / size, weights / size, 1 / size
+        self.price.value, self.weights.value, self.scale.value = price, weights, scale
         try:
-            # Answers are judged by their status; CVXPY warns of inaccurate ones and of rates a hair below zero.
+            # Answers are judged by their status; CVXPY warns of inaccurate ones and of rates just below 0.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self.problem.solve(solver=cp.CLARABEL)
@@ -124,7 +139,5 @@ class ConeProgram:
             raise Unsolved(str(error)) from None
         if self.u.value is None or self.problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             raise Unsolved(str(self.problem.status))
-        value = float(self.problem.solution.opt_val)
-        slack = 100 * TOLERANCE * float(1 + (np.abs(price).sum() + weights.sum()) / size)
         u = np.clip(self.u.value, self.domain.low, self.domain.high)
-        return Answer(u, size * value, size * (value - slack))
+        return u, float(self.problem.solution.opt_val)

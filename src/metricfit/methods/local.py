@@ -18,7 +18,7 @@ from metricfit.methods.profile import Profile
 from metricfit.methods.relaxation import bound_of_ratios
 from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules, diagonal_loss
 from metricfit.metrics.curvature import Curvature
-from metricfit.metrics.means import g_mean, h_mean
+from metricfit.metrics.means import h_mean
 from metricfit.problem import InfeasibleError, Problem, Program
 from metricfit.types import FloatArray
 
@@ -31,7 +31,7 @@ KICK = 0.3
 class Local(Method):
     """Search the decision rules that give each decision its own factor and constant, and mixtures of a few of them.
 
-    Starts from plain argmax, the balanced rule, the best rules for the G-mean and the H-mean, and drawn weights. From each, Frank-Wolfe with exact
+    Starts from plain argmax, the balanced rule, the best rule for the H-mean, and drawn weights. From each, Frank-Wolfe with exact
     line search walks over the vertices of the achievable set; the best rules found are then polished: each weight in turn goes through all its
     breakpoints and takes the best. What is found is the best of all that was looked at, not proven to be the best there is; a bound is reported only
     where one is known.
@@ -78,6 +78,8 @@ class Local(Method):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield what each start, each walk and each round of the polish reaches."""
+        if hasattr(walk.oracle, "expect"):
+            walk.oracle.expect(min(walk.max_calls, self.calls(program)))
         profile = Profile(program)
         random = np.random.default_rng(walk.seed if walk.seed is not None else 0)
         if not self.shrink:
@@ -117,8 +119,7 @@ class Local(Method):
         yield balanced_loss(program, margins)
         prior = margins.sum(axis=0)
         if np.all(prior > 0) and np.isin(np.arange(program.axes.n), program.axes.match).all():
-            for surrogate in (g_mean(), h_mean()):
-                yield _surrogate(Problem(surrogate).bind(program.axes, margins), program, walk)
+            yield _surrogate(Problem(h_mean()).bind(program.axes, margins), program, walk)
             yield diagonal_loss(program, prior**-0.5 * np.exp(KICK * random.normal(size=prior.size)))
 
     def _polished(

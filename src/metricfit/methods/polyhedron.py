@@ -105,7 +105,9 @@ class Polyhedron:
 
     def belongs_to(self, kind: type) -> FloatArray:
         """Return, for each row, 1 if its owner is of a kind and 0 otherwise."""
-        return np.concatenate([np.full(r.constant.size, 1.0 * isinstance(r.owner, kind)) for r in self.rows] or [[]])
+        return np.concatenate(
+            [np.full(r.constant.size, 1.0 * isinstance(r.owner, kind)) for r in self.rows] or [[]]
+        )
 
     def split(self, multipliers: FloatArray) -> dict[object, FloatArray]:
         """Return the multipliers of each owner's rows."""

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from metricfit.metrics.batch import values, vectorised
 from metricfit.metrics.expression import Entries, Node, Total
 from metricfit.metrics.nonlinear import Quotient
+from metricfit.oracles.kernels import Engine
 from metricfit.oracles.scan import Line, Scan
 from metricfit.oracles.scan_kernels import ROUNDING, ratio, ratio_sums
 from metricfit.problem import Limit, Program
@@ -58,8 +59,9 @@ class Ratios:
         table = np.stack([_coefficients(part, program) for part in (quotient.over, quotient.under)])
         if not np.all(table[:, :, :1] == table[:, :, :cells]):
             return None
-        both, constants = table[:, :, 0], np.stack(
-            [program.constant[part.start : part.stop] for part in (quotient.over, quotient.under)]
+        both, constants = (
+            table[:, :, 0],
+            np.stack([program.constant[part.start : part.stop] for part in (quotient.over, quotient.under)]),
         )
         used = (both != 0).any(axis=(0, 2))
         if np.any(used.sum(axis=1) > 1) or np.any(used.sum(axis=0) > 1):
@@ -76,16 +78,10 @@ class Ratios:
                 constant += node.weights[i] * constants[0, i] / constants[1, i]
         return cls(terms, float(constant))
 
-    def along(self, line: Line, statistic: FloatArray, engine: Any) -> FloatArray:
-        """Return the sum after 0, 1, ... rows have entered."""
-        inside = slice(0, line.here)
+    def along(self, line: Line, statistic: FloatArray, engine: Engine) -> FloatArray:
+        """Return the sum after 0, 1, ... rows have entered; ``statistic`` is that of none."""
         hit, made = statistic.sum(axis=0)
-        k = hit.size
-        hit = hit + np.bincount(line.left[inside], line.lost[inside], k)
-        made = made + np.bincount(line.left[inside], line.weight[inside], k)
-        hit[line.decision] -= line.won[inside].sum()
-        made[line.decision] -= line.weight[inside].sum()
-        sums = ratio_sums(line.left, line.weight, line.won, line.lost, line.decision, hit, made, self.terms, engine)
+        sums = ratio_sums(line.moving, line.order, line.decision, hit, made, self.terms, engine)
         return sums + self.constant
 
     def ends(self, j: int, hit: FloatArray, made: FloatArray) -> tuple[float, float]:
@@ -139,26 +135,27 @@ class Profile:
 
         ``statistic`` is that of the rule as it is now, with ``line.here`` rows entered.
         """
+        statistic = statistic + scan.change(line, 0)
         sums = [part.along(line, statistic, scan.engine) for part in self.ratios]
-        wanted = np.arange(len(line) + 1) if counts is None else counts
-        changes = scan.changes(line) if self.constant.size else None
-        now = self.matrix @ statistic.ravel() + self.constant
-        step = max(1, BLOCK // max(1, self.constant.size))
-        first, last = np.zeros(self.constant.size), 0
-        if changes is not None:
-            first = now - self.matrix @ changes[: line.here].sum(axis=0)
-        found = []
-        for begin in range(0, wanted.size, step):
-            block = wanted[begin : begin + step]
-            points = np.empty((block.size, self.constant.size + len(sums)))
-            if changes is not None:
-                rises = _grouped(changes[last : block[-1]], block - last) @ self.matrix.T
-                points[:, : self.constant.size] = first + np.cumsum(rises.toarray(), axis=0)
-                first, last = points[-1, : self.constant.size].copy(), int(block[-1])
-            for s, series in enumerate(sums):
-                points[:, self.constant.size + s] = series[block]
+        if counts is None:
+            counts = np.arange(len(line) + 1)
+        else:
+            sums = [series[counts] for series in sums]
+        width = self.constant.size
+        if not width:
+            return self._evaluated(np.stack(sums, axis=1))
+        u = self.matrix @ statistic.ravel() + self.constant
+        step, last, found = max(1, BLOCK // width), 0, []
+        for begin in range(0, counts.size, step):
+            block = counts[begin : begin + step]
+            rises = (
+                _grouped(*scan.changes(line, last, block[-1]), block - last, statistic.size) @ self.matrix.T
+            )
+            points = u + np.cumsum(rises.toarray(), axis=0)
+            u, last = points[-1].copy(), int(block[-1])
             points[np.abs(points) <= ROUNDING] = 0.0
-            found.append(self._evaluated(points))
+            more = [series[begin : begin + step] for series in sums]
+            found.append(self._evaluated(np.column_stack([points, *more])))
         return Series(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
     def _evaluated(self, points: FloatArray) -> Series:
@@ -179,17 +176,19 @@ class Profile:
 
 def _violation(limit: Limit, metric: Node, points: FloatArray) -> FloatArray:
     value = values(metric, points)[:, 0]
-    excess = value - limit.constraint.limit if limit.constraint.sense == "<=" else limit.constraint.limit - value
+    excess = (
+        value - limit.constraint.limit if limit.constraint.sense == "<=" else limit.constraint.limit - value
+    )
     if isinstance(metric, Quotient):  # a rate of nothing keeps every limit
         excess = np.where(values(metric.under, points)[:, 0] <= 0, 0.0, excess)
     return excess
 
 
-def _grouped(changes: Any, ends: IntArray) -> Any:
-    """Return the sums of consecutive rows: as many in each group as its end is behind the one before."""
-    starts = np.concatenate([[0], ends])
-    ones = np.ones(int(ends[-1]))
-    return sp.csr_array((ones, np.arange(ones.size), starts), (ends.size, ones.size)) @ changes
+def _grouped(data: FloatArray, places: IntArray, ends: IntArray, width: int) -> Any:
+    """Return sums of consecutive rows of changes: as many in each group as its end is behind the one before."""
+    return sp.csr_array(
+        (data.ravel(), places.ravel(), np.concatenate([[0], ends]) * data.shape[1]), (ends.size, width)
+    )
 
 
 def _rebuilt(node: Node, change: Any) -> Node:

@@ -14,10 +14,12 @@ from typing import Literal
 import numpy as np
 
 from metricfit.layout import Layout
-from metricfit.methods.base import FEASIBLE, Iterate, Walk, better
+from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
 from metricfit.methods.columns import Columns
 from metricfit.methods.feasibility import ROOM, descend, phase_one
+from metricfit.methods.fewer import fewer_rules
 from metricfit.methods.generation import generate
+from metricfit.methods.opening import opening
 from metricfit.methods.quadratic import SPARE
 from metricfit.oracles.base import Vertex
 from metricfit.problem import Program
@@ -134,6 +136,26 @@ def pruned(program: Program, walk: Walk, best: Iterate, how: Prune) -> Iterate:
     found = linear_program(program, walk) if how == "linear" else None
     # Where no weights of whole iterates keep the constraints, those of single cells may.
     return mixture(program, walk) if found is None else found
+
+
+class Pruned(Method):
+    """A method whose answer is a mixture of the rules it has found."""
+
+    prune: Prune = "objective"
+
+    def opened(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Find rules of which a mixture is feasible; that is an answer only where rules are mixed anew."""
+        for iterate in opening(program, walk):
+            if self.prune != "none":
+                yield iterate
+
+    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
+        """Prune the rules found."""
+        return pruned(program, walk, best, self.prune)
+
+    def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
+        """Drop rules that do nothing."""
+        return best if best.weights.ndim == 1 else fewer_rules(program, walk, best, max(slack, walk.tol / 10))
 
 
 def check_prune(prune: str) -> Prune:

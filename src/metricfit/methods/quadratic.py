@@ -18,7 +18,12 @@ SPARE = 2e-9
 
 
 def minimise_quadratic(
-    columns: Columns, body: Polyhedron, gradient: FloatArray, hessian: Triplets, u: FloatArray, cost: FloatArray
+    columns: Columns,
+    body: Polyhedron,
+    gradient: FloatArray,
+    hessian: Triplets,
+    u: FloatArray,
+    cost: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Minimise ``cost @ (v, t) + gradient @ (v - u) + (v - u) @ hessian @ (v - u) / 2`` over mixtures v.
 
@@ -48,7 +53,13 @@ def minimise_quadratic(
     ones = np.ones(max(count, width))
     # v - columns @ alpha = constant; weights sum to 1 in every cell; rows @ (v, t) <= -offsets; -alpha <= 0.
     system = _matrix(
-        [mixed.indices, np.arange(width), width + columns.cell, equations + rest.row, equations + offsets.size + each],
+        [
+            mixed.indices,
+            np.arange(width),
+            width + columns.cell,
+            equations + rest.row,
+            equations + offsets.size + each,
+        ],
         [np.repeat(each, np.diff(mixed.indptr)), count + np.arange(width), each, count + rest.col, each],
         [-mixed.data, ones[:width], ones[:count], rest.data, -ones[:count]],
         (equations + offsets.size + count, unknowns),
@@ -73,6 +84,8 @@ def minimise_quadratic(
     raise Unsolved(str(answer.status))
 
 
-def _matrix(rows: list[IntArray], columns: list[IntArray], values: list[FloatArray], shape: tuple[int, int]) -> Any:
+def _matrix(
+    rows: list[IntArray], columns: list[IntArray], values: list[FloatArray], shape: tuple[int, int]
+) -> Any:
     places = np.concatenate(rows), np.concatenate(columns)
     return sp.csc_matrix((np.concatenate(values), places), shape=shape)

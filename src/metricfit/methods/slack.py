@@ -10,14 +10,17 @@ kinks. Maxima of linear functions make a linear program, anything else a cone pr
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from metricfit.methods.curve import smooth_parts
 from metricfit.methods.domain import Domain
 from metricfit.methods.inner import Answer, ConeProgram, LinearProgram
 from metricfit.methods.polyhedron import Polyhedron, is_polyhedral
 from metricfit.metrics.atoms import GeometricMean, HarmonicMean, RootMeanSquareLoss
-from metricfit.metrics.expression import Constant, Entries, Largest, Node, Sum, nodes_of
+from metricfit.metrics.expression import Constant, Entries, Largest, Node, nodes_of
 from metricfit.metrics.nonlinear import Smooth
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -31,47 +34,74 @@ def slack_step(program: Program, domain: Domain) -> Step:
     ``mu`` has one entry for each constraint, whose function is the largest of its functions.
     """
     limits = [Largest(limit.node) for limit in program.limits if limit.node is not None]
-    mean = _mean(program.objective, domain, limits)
-    goal: Node = program.objective if mean is None else Constant(np.zeros(1))
-    rest = _solver(goal, limits, domain)
+    mean = Mean.of(program.objective, domain, limits)
     if mean is None:
-        return rest
-    weight, constant, smooth, rates = mean
+        return _solver(program.objective, limits, domain)
+    rest = _solver(Constant(np.zeros(1)), limits, domain)
 
     def step(lam: FloatArray, mu: FloatArray) -> Answer:
-        others = lam.copy()
-        others[rates] = 0.0
-        u, value, bound = rest(others, mu) if limits else Answer(np.zeros(lam.size), 0.0, 0.0)
-        u[rates] = CLOSED[type(smooth.atom)](-lam[rates] / weight, domain.high[rates])
-        own = weight * _loss(smooth, u) + constant - float(lam[rates] @ u[rates])
+        gain = lam - mean.cost
+        others = gain.copy()
+        others[mean.rates] = 0.0
+        u, value, bound = rest(others, mu)
+        u[mean.rates] = CLOSED[type(mean.smooth.atom)](
+            -gain[mean.rates] / mean.weight, domain.high[mean.rates]
+        )
+        own = mean.weight * mean.loss(u) + mean.constant - float(gain[mean.rates] @ u[mean.rates])
         return Answer(u, own + value, own + bound)
 
     return step
 
 
-def _mean(node: Node, domain: Domain, limits: list[Largest]) -> tuple[float, float, Smooth, slice] | None:
-    """Split an objective into ``weight * loss + constant`` if its mean has a closed form of its own."""
-    weight, constant = 1.0, 0.0
-    while isinstance(node, Sum) and len(node.terms) == 1:
-        constant += weight * node.constant
-        weight, node = weight * node.terms[0][0], node.terms[0][1]
-    if not isinstance(node, Smooth) or type(node.atom) not in CLOSED or not isinstance(node.part, Entries):
-        return None
-    rates = slice(node.part.start, node.part.stop)
-    weight *= 1.0 if node.atom.curvature.is_convex else -1.0
-    low, high = domain.low[rates], domain.high[rates]
-    boxed = bool(np.all(low == 0) and np.all(high > 0))
-    if isinstance(node.atom, RootMeanSquareLoss):
-        boxed = boxed and np.allclose(high, 1.0, rtol=0, atol=1e-12)
-    touched = [part for limit in limits for part in nodes_of(limit) if isinstance(part, Entries)]
-    shared = any(part.start < rates.stop and rates.start < part.stop for part in touched)
-    summed = any(s.start < rates.stop and rates.start < s.stop for s in domain.simplices)
-    return None if weight <= 0 or not boxed or shared or summed else (weight, constant, node, rates)
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """An objective ``weight * loss + cost @ u + constant``, for a mean of rates with a closed form."""
 
+    weight: float
+    smooth: Smooth
+    cost: FloatArray
+    constant: float
 
-def _loss(smooth: Smooth, u: FloatArray) -> float:
-    value = smooth.scalar(u)
-    return value if smooth.atom.curvature.is_convex else -value
+    @classmethod
+    def of(cls, objective: Node, domain: Domain, limits: list[Largest]) -> Mean | None:
+        """Return an objective in that form, if it has it and nothing else looks at the rates."""
+        parts = smooth_parts(objective)
+        if parts is None or len(parts.smooth) != 1:
+            return None
+        weight, smooth = parts.smooth[0]
+        weight *= 1.0 if smooth.atom.curvature.is_convex else -1.0
+        flat = parts.flat or Constant(np.zeros(1))
+        if weight <= 0 or not is_polyhedral(flat, -1) or type(smooth.atom) not in CLOSED:
+            return None
+        mean = cls(weight, smooth, Polyhedron(domain.low.size).row(flat), 0.0)
+        if not isinstance(smooth.part, Entries) or not mean._alone(domain, limits):
+            return None
+        at = domain.high
+        return replace(mean, constant=objective.scalar(at) - weight * mean.loss(at) - float(mean.cost @ at))
+
+    @property
+    def rates(self) -> slice:
+        """Where the rates are in u."""
+        assert isinstance(self.smooth.part, Entries)
+        return slice(self.smooth.part.start, self.smooth.part.stop)
+
+    def loss(self, u: FloatArray) -> float:
+        """Return the loss: a concave mean counts negative."""
+        value = self.smooth.scalar(u)
+        return value if self.smooth.atom.curvature.is_convex else -value
+
+    def _alone(self, domain: Domain, limits: list[Largest]) -> bool:
+        low, high = domain.low[self.rates], domain.high[self.rates]
+        boxed = bool(np.all(low == 0) and np.all(high > 0))
+        if isinstance(self.smooth.atom, RootMeanSquareLoss):
+            boxed = boxed and np.allclose(high, 1.0, rtol=0, atol=1e-12)
+        others: list[Any] = [
+            part for limit in limits for part in nodes_of(limit) if isinstance(part, Entries)
+        ]
+        shared = [
+            p for p in (*others, *domain.simplices) if p.start < self.rates.stop and self.rates.start < p.stop
+        ]
+        return boxed and not shared
 
 
 def harmonic(price: FloatArray, high: FloatArray) -> FloatArray:
@@ -140,6 +170,8 @@ CLOSED: dict[type, Callable[[FloatArray, FloatArray], FloatArray]] = {
 
 
 def _solver(goal: Node, limits: list[Largest], domain: Domain) -> Step:
+    if isinstance(goal, Constant) and not limits:
+        return lambda lam, mu: Answer(u := domain.cheapest(-lam), -float(lam @ u), -float(lam @ u))
     if not all(is_polyhedral(node) for node in (goal, *limits)):
         cone = ConeProgram(domain, goal, limits)
         return lambda lam, mu: cone(-lam, mu)

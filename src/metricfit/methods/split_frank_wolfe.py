@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from metricfit.methods.base import Iterate, Method, Walk
+from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.domain import Domain
 from metricfit.methods.inner import ConeProgram, LinearProgram
-from metricfit.methods.opening import opening
 from metricfit.methods.parameters import positive
 from metricfit.methods.polyhedron import Polyhedron, is_polyhedral
-from metricfit.methods.pruning import Prune, check_prune, pruned
+from metricfit.methods.pruning import Prune, Pruned, check_prune
 from metricfit.metrics.curvature import Curvature
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -21,7 +20,7 @@ from metricfit.types import FloatArray
 SCHEDULE = (0.5, 0.1, 0.001)
 
 
-class SplitFrankWolfe(Method):
+class SplitFrankWolfe(Pruned):
     r"""Drive an achievable C and a feasible F together by an augmented Lagrangian.
 
     .. math:: \mathcal{L} = \psi(C) + \psi(F) + \langle \lambda, C - F \rangle + \frac{\zeta}{2} \|C - F\|^2
@@ -76,7 +75,7 @@ class SplitFrankWolfe(Method):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the achievable iterate; in the second half only when it is nearer to F than ever."""
-        yield from opening(program, walk)
+        yield from self.opened(program, walk)
         feasible = feasible_set(program, Domain.of(program, walk.oracle.margins))
         weights = np.zeros(walk.max_calls + len(walk.vertices))
         weights[0] = 1.0
@@ -98,10 +97,6 @@ class SplitFrankWolfe(Method):
             if t <= steps / 2 or apart < nearest:
                 nearest = apart if t > steps / 2 else np.inf
                 yield Iterate(weights[: place + 1].copy(), c)
-
-    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
-        """Prune the mixture."""
-        return pruned(program, walk, best, self.prune)
 
     def _search(
         self,

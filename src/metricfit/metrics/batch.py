@@ -66,7 +66,8 @@ def values(node: Node, u: FloatArray) -> FloatArray:
 def vectorised(node: Node) -> bool:
     """Whether `values` takes all points of a node together."""
     return all(
-        type(part) in KINDS and (not isinstance(part, Smooth) or type(part.atom) in ATOMS) for part in nodes_of(node)
+        type(part) in KINDS and (not isinstance(part, Smooth) or type(part.atom) in ATOMS)
+        for part in nodes_of(node)
     )
 
 

@@ -24,7 +24,7 @@ NARROW = 20
 PAD = 32
 
 # Entries of P that are decided before they are counted, few enough to be in the second-level cache still.
-SPAN = 2**15
+SPAN = 2**16
 
 # Classes whose products are added up while the scores of a block stay in the first-level cache.
 STRIP = 32
@@ -52,8 +52,8 @@ def _decide_narrow(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: 
     x = np.empty(BLOCK, P.dtype)
     state = np.zeros((2, 2, BLOCK), P.dtype)
     one, zero = P.dtype.type(1), P.dtype.type(0)
-    for begin in range(0, P.shape[0], BLOCK):
-        start = min(begin, P.shape[0] - BLOCK)  # the last block is full too: it decides some rows again
+    for begin in range(0, out.size, BLOCK):
+        start = min(begin, out.size - BLOCK)  # the last block is full too: it decides some rows again
         stop = start + BLOCK
         block, codes, decisions = P[start:stop], cell[start:stop], out[start:stop]
         state[0, 0] = np.inf
@@ -114,14 +114,14 @@ def _decide_wide(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: An
     keys = np.full(width, _key(P.dtype.type(0)))
     # Rows are read in place if decisions are in the order of the classes. Lanes of no class then read what
     # follows the row, times zero; the last rows have nothing behind them.
-    in_place = max(0, (P.size - width) // n + 1)
+    in_place = min(out.size, max(0, (P.size - width) // n + 1))
     for j in range(match.size):
         if match[j] != j and match[j] >= 0:
             in_place = 0
     for r in range(in_place):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         out[r] = _last_argmin(flat, np.uintp(r) * np.uintp(n), slope, offset, a, keys)
-    for r in range(in_place, P.shape[0]):
+    for r in range(in_place, out.size):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         for j in range(match.size):
             x[j] = P[r, max(match[j], 0)]
@@ -130,11 +130,11 @@ def _decide_wide(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: An
 
 @njit(nogil=True, cache=True)
 def decide_diagonal(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
-    """Rule of a diagonal loss: vector lanes are rows, or the decisions of a row if these are many.
+    """Rule of a diagonal loss for the first rows of P: vector lanes are rows, or decisions if these are many.
 
     ``slope`` and ``offset`` are (cells, k), padded by (0, inf) to a multiple of PAD decisions.
     """
-    if match.size <= NARROW and P.shape[0] >= BLOCK:
+    if match.size <= NARROW and out.size >= BLOCK:
         _decide_narrow(P, cell, slope, offset, match, out)
     else:
         _decide_wide(P, cell, slope, offset, match, out)
@@ -197,7 +197,7 @@ def decide_full(P: Any, cell: Any, strips: Any, out: Any) -> None:
 
 @njit
 def _tally_hits(y: Any, cell: Any, weight: Any, decisions: Any, match: Any, out: Any) -> None:
-    for r in range(y.size):
+    for r in range(decisions.size):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         w = weight[r] if weight.size else 1.0
         j = np.uintp(decisions[r])
@@ -207,7 +207,7 @@ def _tally_hits(y: Any, cell: Any, weight: Any, decisions: Any, match: Any, out:
 
 @njit
 def _tally_soft_hits(P: Any, cell: Any, weight: Any, decisions: Any, match: Any, out: Any) -> None:
-    for r in range(P.shape[0]):
+    for r in range(decisions.size):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         w = weight[r] if weight.size else 1.0
         j = np.uintp(decisions[r])
@@ -220,22 +220,22 @@ def _tally_soft_hits(P: Any, cell: Any, weight: Any, decisions: Any, match: Any,
 def count_hits(P: Any, y: Any, cell: Any, weight: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
     """Add the weights of wrong and of right decisions to ``out``, (BANKS, cells, k, 2)."""
     span = max(BLOCK, SPAN // P.shape[1])
-    decisions = np.empty(span, np.int32)
+    scratch = np.empty(span, np.int32)
     for start in range(0, P.shape[0], span):
-        part = slice(start, min(start + span, P.shape[0]))
-        decide_diagonal(P[part], cell[part], slope, offset, match, decisions)
-        _tally_hits(y[part], cell[part], weight[part], decisions, match, out)
+        decisions = scratch[: P.shape[0] - start]
+        decide_diagonal(P[start:], cell[start:], slope, offset, match, decisions)
+        _tally_hits(y[start:], cell[start:], weight[start:], decisions, match, out)
 
 
 @njit(nogil=True, cache=True)
 def count_soft_hits(P: Any, cell: Any, weight: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
     """Add the expected weights of right decisions, and those of all, to ``out``, (BANKS, cells, k, 2)."""
     span = max(BLOCK, SPAN // P.shape[1])
-    decisions = np.empty(span, np.int32)
+    scratch = np.empty(span, np.int32)
     for start in range(0, P.shape[0], span):
-        part = slice(start, min(start + span, P.shape[0]))
-        decide_diagonal(P[part], cell[part], slope, offset, match, decisions)
-        _tally_soft_hits(P[part], cell[part], weight[part], decisions, match, out)
+        decisions = scratch[: P.shape[0] - start]
+        decide_diagonal(P[start:], cell[start:], slope, offset, match, decisions)
+        _tally_soft_hits(P[start:], cell[start:], weight[start:], decisions, match, out)
 
 
 @njit(nogil=True, cache=True)

@@ -16,6 +16,8 @@ from metricfit.types import FloatArray, IntArray
 # Rows of a sample, and those of each class in each cell that it takes at least (all, if there are fewer).
 SAMPLE_ROWS = 50_000
 STRATUM_ROWS = 20
+# Probabilities in memory from which on the rules of a sample save more calls than the sample costs.
+SAMPLE_ENTRIES = 500_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,15 @@ class Block:
             return np.zeros((shares.shape[0], self.proba.shape[1], losses.shape[-1]))
         labels = None if soft else self.labels
         tensor = kernels.mixture_confusion(
-            self.proba, labels, self.cells, self.weights, losses, shares, match, layout=layout, threads=threads
+            self.proba,
+            labels,
+            self.cells,
+            self.weights,
+            losses,
+            shares,
+            match,
+            layout=layout,
+            threads=threads,
         )
         return self._summed(tensor, soft=True)
 

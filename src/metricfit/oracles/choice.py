@@ -44,7 +44,12 @@ def oracle_for(
     array([[0.5, 0.5]])
     """
     if isinstance(proba, ScoreFiles):
-        given = {"y": y, "classes": classes, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        given = {
+            "y": y,
+            "classes": classes,
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+        }
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name} must be None: mf.scores(...) names the columns; pass them there")

@@ -36,7 +36,9 @@ class ChunkedRows:
     def __init__(self, source: Source, decisions: Iterable[object] | None = None) -> None:
         self.source, n = source, len(source.classes)
         if n < 2:
-            raise ValueError("proba has one column, so there is one class and nothing to decide; give two or more")
+            raise ValueError(
+                "proba has one column, so there is one class and nothing to decide; give two or more"
+            )
         self.codes = Codes(n)
         found: dict[tuple[Label, ...], int] = {}
         names: tuple[str, ...] = ()
@@ -56,7 +58,9 @@ class ChunkedRows:
             self.codes.append(labels, place if names else None, weights)
         check_lengths(**{source.proba_name: source.n_rows, source.label_name: self.codes.n_rows})
         if not totals.any():
-            raise ValueError(f"sample_weight is zero in all {source.n_rows} rows; at least one must be positive")
+            raise ValueError(
+                f"sample_weight is zero in all {source.n_rows} rows; at least one must be positive"
+            )
         # Cells were numbered as they came; their order is that of their values, as in memory.
         ordered = sorted(found, key=lambda cell: [(isinstance(value, str), value) for value in cell])
         order = np.array([found[cell] for cell in ordered])

@@ -10,14 +10,13 @@ import numpy as np
 from metricfit.layout import Layout
 from metricfit.oracles import kernels
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.blocks import SAMPLE_ROWS, Block, fractions, sample_rows
+from metricfit.oracles.blocks import SAMPLE_ENTRIES, Block, fractions, sample_rows
 from metricfit.oracles.rows import Rows
 from metricfit.oracles.scan import Scan
 from metricfit.types import FloatArray
 
-# Probabilities from which on the rules of a sample save more calls than the sample costs.
-SAMPLE_ENTRIES = 500_000_000
-
+# Products, in all passes together, from which on the compiled kernels save more time than they take to load.
+COMPILED_WORK = 100_000_000
 
 # Keeps logarithms of shares finite.
 TINY = 1e-12
@@ -47,13 +46,21 @@ class PluginOracle:
             [0. , 0.5]]])
     """
 
-    def __init__(self, rows: Rows, confusion: Literal["labels", "model"] = "labels", threads: int = 1) -> None:
+    def __init__(
+        self, rows: Rows, confusion: Literal["labels", "model"] = "labels", threads: int = 1
+    ) -> None:
         if confusion not in ("labels", "model"):
             raise ValueError(f"confusion must be 'labels' or 'model', got {confusion!r}")
         self.rows, self.axes, self.threads = rows, rows.axes, threads
         self.exact = confusion == "model"
         self.margins = rows.margins(soft=self.exact, threads=threads)
         self.labels = None if self.exact else rows.labels
+        self.engine: kernels.Engine = "auto"
+
+    def expect(self, passes: int) -> None:
+        """Use the compiled kernels from now on if so many passes are worth loading them."""
+        if passes * len(self.rows) * self.axes.k > COMPILED_WORK:
+            self.engine = "numba"
 
     @cached_property
     def prior_shift(self) -> FloatArray:
@@ -73,6 +80,7 @@ class PluginOracle:
             self.axes.match,
             layout=layout,
             threads=self.threads,
+            engine=self.engine,
         )
         return Vertex(loss, counted)
 
@@ -93,12 +101,12 @@ class PluginOracle:
 
     def scan(self, loss: FloatArray, layout: Layout) -> Scan:
         """Return the rule of a loss with its weights ready to be scanned one by one, see `metricfit.oracles.scan`."""
-        return Scan(self.rows, self.exact, loss, layout)
+        return Scan(self.rows, self.exact, loss, layout, self.engine)
 
     def sample(self) -> Rows | None:
         """Return some of the rows, stratified by class and cell; None if a pass over all of them costs little."""
         rows = self.rows
-        if len(rows) < 4 * SAMPLE_ROWS or rows.proba.size < SAMPLE_ENTRIES:
+        if rows.proba.size < SAMPLE_ENTRIES:
             return None
         block = Block(rows.proba, rows.labels, rows.cells, rows.weights)
         shape = len(self.axes.cells), self.axes.n

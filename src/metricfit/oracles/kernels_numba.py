@@ -99,7 +99,7 @@ def confusion_numba(
 ) -> FloatArray:
     """Return the confusion tensor (cells, classes, decisions) of given decisions."""
     rows = _Rows.of(P, y, cell, weight)
-    decisions = np.ascontiguousarray(decisions, np.int32)
+    decisions = np.asarray(decisions, np.int32)
 
     def task(chunk: slice) -> FloatArray:
         return _tensor(rows[chunk], decisions[chunk], n_cells, n_decisions)
@@ -188,7 +188,7 @@ def _lines(P: FloatArray, loss: FloatArray, match: IntArray) -> tuple[FloatArray
     slope, offset = np.zeros(shape, P.dtype), np.full(shape, np.inf, P.dtype)
     slope[:, :k] = np.where(match >= 0, loss[:, 0], 0)
     offset[:, :k] = loss[:, 1] + 0.0  # makes 0.0 of -0.0
-    return slope, offset, np.asarray(match, np.int64)
+    return slope, offset, _read_only(match, np.int64)
 
 
 def _strips(P: FloatArray, loss: FloatArray) -> FloatArray:
@@ -200,7 +200,7 @@ def _strips(P: FloatArray, loss: FloatArray) -> FloatArray:
 
 
 def _tensor(rows: _Rows, decisions: IntArray, n_cells: int, n_decisions: int) -> FloatArray:
-    n = rows.P.shape[1]
+    n, decisions = rows.P.shape[1], _read_only(decisions, np.int32)
     if rows.y is None:
         sums = np.zeros((n_cells, n_decisions, n))
         _jit.tally_soft(rows.P, rows.cell, rows.weight, decisions, sums)

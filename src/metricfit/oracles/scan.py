@@ -11,56 +11,56 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from metricfit.layout import Layout, shape_of
 from metricfit.oracles.kernels import Engine, decide
 from metricfit.oracles.rows import Rows
-from metricfit.oracles.scan_kernels import runner_up
+from metricfit.oracles.scan_kernels import Move, Moving, Scores, State, ascending, fixed, moving_rows, prefix
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 Kind = Literal["slope", "offset"]
 
+# Probabilities up to which there is room for a second copy of them.
+COPIED = 2**26
+
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """The rows that one weight moves, in the order in which they enter its decision.
+    """The rows that one weight moves, and the order in which they enter its decision.
 
     Parameters
     ----------
     decision, kind, cell
         Which weight: the factor of the probability ("slope") or the constant ("offset") of a decision's score, in one cell
         or in all (None).
+    moving : Moving
+        The rows, the decision of each below its breakpoint, and what it counts.
+    order : int array of shape (rows,)
+        Their order.
     at : array of shape (rows,)
-        The breakpoints, ascending: a row is decided so when the weight is larger.
-    rows, left : int arrays of shape (rows,)
-        The rows, and the decision of each below its breakpoint.
+        The breakpoints in this order, ascending: a row is decided so when the weight is larger.
     here : int
         How many rows are decided so now.
-    weight, won, lost : arrays of shape (rows,)
-        What a row adds to the column of the decision, and to the right decisions there; what it takes from those it leaves.
+    apart : bool array of shape (rows + 1,)
+        Whether some weight lets in just 0, 1, 2, ... rows: breakpoints may coincide.
     """
 
     decision: int
     kind: Kind
     cell: int | None
+    moving: Moving
+    order: IntArray
     at: FloatArray
-    rows: IntArray
-    left: IntArray
     here: int
-    weight: FloatArray
-    won: FloatArray
-    lost: FloatArray
+    apart: BoolArray
 
     def __len__(self) -> int:
         return self.at.size
 
-    def apart(self, closest: float) -> BoolArray:
-        """Say for each number of rows from 0 to all whether a weight lets just so many in: breakpoints may coincide."""
-        # A constant is as exact as the scores that it is added to, which are of size one.
-        size = np.abs(self.at) + (self.kind == "offset")
-        gaps = self.at[1:] - self.at[:-1] > closest * (size[1:] + size[:-1])
-        return np.concatenate([[True], gaps, [True]])
+    def part(self, first: int, last: int | None = None) -> Moving:
+        """Return some of the rows, in order."""
+        chosen = self.order[first:last]
+        return Moving(*(part[chosen] for part in self.moving))
 
     def weight_for(self, count: int) -> float:
         """Return a weight that lets the first ``count`` rows in."""
@@ -95,8 +95,8 @@ class Scan:
     >>> rows = Rows.of(np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]]), [0, 1, 1])
     >>> scan = Scan(rows, False, np.array([[[-1.0, -1.0], [0.0, 0.0]]]), "diagonal")
     >>> line = scan.line(1, "slope")
-    >>> line.at.tolist(), line.here
-    ([0.25, 1.4999999999999998, 9.0], 1)
+    >>> line.at.round(2).tolist(), line.here
+    ([0.25, 1.5, 9.0], 1)
     >>> scan.move(line, 2)
     >>> scan.decisions.tolist()
     [0, 1, 1]
@@ -108,113 +108,132 @@ class Scan:
         self.rows, self.soft, self.layout, self.engine = rows, soft, layout, engine
         self.match = rows.axes.match
         self.loss = np.array(loss, float)
-        # Breakpoints closer than this (relative) are not told apart by scores in the precision of the probabilities.
+        # Scores in the precision of the probabilities do not tell closer breakpoints apart.
         self.closest = 32 * float(np.finfo(rows.proba.dtype).eps)
-        self.decisions: IntArray = decide(
-            rows.proba, rows.cells, self.loss, self.match, layout=layout, engine=engine
-        ).astype(np.int64)
-        k, cells = rows.axes.k, len(rows.axes.cells)
+        cells, k = len(rows.axes.cells), rows.axes.k
+        self.cell: IntArray = np.zeros(0, np.int32) if rows.cells is None else rows.cells
         if layout == "diagonal":
-            self.table: FloatArray = rows.proba
-            self.column = np.maximum(self.match, 0).astype(np.int64)
-            self.slope = np.where(self.match >= 0, -self.loss[:, 0], 0.0)
-            self.offset = -self.loss[:, 1]
+            slope = np.where(self.match >= 0, -self.loss[:, 0], 0.0)
+            self.scores = Scores(rows.proba, np.maximum(self.match, 0), slope, -self.loss[:, 1], self.cell)
         else:
-            self.table = self._full_scores()
-            self.column = np.arange(k)
-            self.slope, self.offset = np.ones((cells, k)), np.zeros((cells, k))
-        self.best = self._scores(slice(None), self.decisions)
-        self._members: list[IntArray] | None = None
+            ones = np.ones((cells, k))
+            self.scores = Scores(self._products(), np.arange(k, dtype=np.int32), ones, 0 * ones, self.cell)
+        self.decisions = decide(rows.proba, rows.cells, self.loss, self.match, layout=layout, engine=engine)
+        self.every = np.arange(len(rows))
+        self.best = self.scores.of(self.every, self.decisions)
+        labels = np.zeros(0, rows.labels.dtype) if soft else rows.labels
+        weights = np.zeros(0) if rows.weights is None else rows.weights
+        self.state = State(self.decisions, self.best, rows.proba, labels, weights, self.match)
+        self._members: list[IntArray] = []
+        self._columns: dict[int, FloatArray] = {}
+        self._lists: dict[tuple[int, int | None], IntArray] = {}
+        self._scores, self._state = fixed(self.scores), fixed(self.state)
 
-    def _full_scores(self) -> FloatArray:
-        proba, cells = self.rows.proba, self.rows.cells
-        if cells is None:
+    def _products(self) -> FloatArray:
+        """Return the scores of a full loss."""
+        proba = self.rows.proba
+        if not self.cell.size:
             return -(proba @ self.loss[0])
         scores = np.empty((len(proba), self.rows.axes.k))
         for a in range(len(self.loss)):
-            scores[cells == a] = -(proba[cells == a] @ self.loss[a])
+            scores[self.cell == a] = -(proba[self.cell == a] @ self.loss[a])
         return scores
 
-    def _codes(self, rows: Any) -> Any:
-        return 0 if self.rows.cells is None else self.rows.cells[rows]
-
-    def _scores(self, rows: Any, decisions: Any) -> FloatArray:
-        """Return the score of one decision for each row; larger is better."""
-        codes, column = self._codes(rows), self.column[decisions]
-        numbers = np.arange(len(self.rows)) if isinstance(rows, slice) else rows
-        x = self.table[rows, column] if np.ndim(decisions) == 0 else self.table[numbers, column]
-        return np.asarray(self.slope[codes, decisions] * x + self.offset[codes, decisions], float)
-
-    def members(self, cell: int | None) -> Any:
+    def members(self, cell: int | None) -> IntArray:
         """Return the rows of a cell, all of them for None."""
-        if cell is None or self.rows.cells is None:
-            return slice(None)
-        if self._members is None:
-            order = np.argsort(self.rows.cells, kind="stable")
-            ends = np.cumsum(np.bincount(self.rows.cells, minlength=len(self.rows.axes.cells)))
-            self._members = np.split(order, ends[:-1])
+        if cell is None or not self.cell.size:
+            return self.every
+        if not self._members:
+            ends = np.cumsum(np.bincount(self.cell, minlength=len(self.rows.axes.cells)))
+            self._members = np.split(np.argsort(self.cell, kind="stable"), ends[:-1])
         return self._members[cell]
 
-    def _pace(self, rows: Any, decision: int, kind: Kind) -> tuple[Any, Any, float]:
-        """Return rate and rest: the score is ``rest + weight * rate``; and the largest weight that is of no interest."""
-        if kind == "offset":
-            return 1.0, self._scores(rows, decision) - self._constant(decision, self._codes(rows)), -np.inf
-        rate = np.asarray(self.rows.proba[rows, self.match[decision]], float)
-        if self.layout == "full":
-            return rate, self._scores(rows, decision), -np.inf
-        # A weight that turns negative would decide rows so because they are not likely of the class.
-        codes = self._codes(rows)
-        positive = bool(np.all(self.slope[codes, decision] > 0))
-        rest = self.offset[codes, decision]
-        return rate, rest, 0.0 if positive else -np.inf
+    def line(
+        self, decision: int, kind: Kind, cell: int | None = None, reach: float | None = None
+    ) -> Line | None:
+        """Return what a weight moves; None if it moves nothing.
 
-    def _constant(self, decision: int, codes: Any) -> Any:
-        return self.offset[codes, decision] if self.layout == "diagonal" else 0.0
-
-    def line(self, decision: int, kind: Kind, cell: int | None = None) -> Line | None:
-        """Return what a weight moves; None if it moves nothing."""
+        With ``reach``, only breakpoints near the weight that the rule has: up to ``1 + reach`` times as large or small a factor, or a constant that
+        differs by at most ``reach / 4`` times the factor; and of these only the rows that were near when such a line was first
+        asked for. `refresh` finds all rows near again.
+        """
         if (kind == "slope" and self.match[decision] < 0) or self.rows.axes.k < 2:
             return None
-        rows = self.members(cell)
-        left, other = self.decisions[rows].copy(), self.best[rows].copy()
-        inside = np.flatnonzero(left == decision)
-        if inside.size:
-            numbers = inside if isinstance(rows, slice) else rows[inside]
-            other[inside], left[inside] = runner_up(
-                self.table, numbers, self._codes(numbers), self.column, self.slope, self.offset, decision, self.engine
-            )
-        rate, rest, floor = self._pace(rows, decision, kind)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            at = (other - rest) / rate
-        if kind == "slope":
-            moving = np.flatnonzero((rate > 0) & (at > floor) & np.isfinite(at))
-            order = moving[np.argsort(at[moving])]
-        else:
-            order = np.argsort(at)
-        if not order.size:
+        move = self._move(decision, kind, cell, reach)
+        moving = moving_rows(
+            self._scores, self._state, move, self._near(decision, cell, reach), self.engine
+        )
+        if not moving.at.size:
             return None
-        numbers = order if isinstance(rows, slice) else rows[order]
-        left = left[order]
-        here = int(np.count_nonzero(self.decisions[numbers] == decision))
-        weights = self.rows.weights
-        weight = np.full(len(numbers), 1 / len(self.rows)) if weights is None else weights[numbers]
-        won, lost = weight * self._hits(numbers, decision), weight * self._hits(numbers, left)
-        return Line(decision, kind, cell, at[order], numbers, left, here, weight, won, lost)
+        order, unsorted = ascending(moving.at)
+        at = moving.at[order]
+        # A constant is as exact as the scores that it is added to, which are of size one.
+        size = np.abs(at)
+        size += kind == "offset"
+        apart = np.ones(at.size + 1, bool)
+        np.greater(at[1:] - at[:-1], max(self.closest, unsorted) * (size[1:] + size[:-1]), out=apart[1:-1])
+        here = int(np.count_nonzero(self.decisions[moving.rows] == decision))
+        return Line(decision, kind, cell, moving, order, at, here, apart)
 
-    def _hits(self, rows: IntArray, decisions: Any) -> FloatArray:
-        named = self.match[decisions]
-        if not self.soft:
-            return np.asarray(self.rows.labels[rows] == named, float)
-        return np.where(named >= 0, self.rows.proba[rows, named], 0.0)
+    def _move(self, decision: int, kind: Kind, cell: int | None, reach: float | None) -> Move:
+        table, column, *_ = self.scores
+        anew = self.layout == "diagonal"
+        own = self._column(int(column[decision])) if anew else np.ascontiguousarray(table[:, decision])
+        rate = self._column(int(self.match[decision])).astype(table.dtype, copy=False) if kind == "slope" else table[:0, 0].copy()
+        return Move(decision, own, rate, anew, *self._ends(decision, kind, cell, reach))
 
-    def changes(self, line: Line, first: int = 0, last: int | None = None) -> Any:
-        """Return what rows of a line add to the statistic by entering: a sparse array (rows, entries)."""
-        cells, height, k = shape_of(self.layout, self.rows.axes)
-        part = slice(first, last)
-        rows, left, weight = line.rows[part], line.left[part], line.weight[part]
+    def _near(self, decision: int, cell: int | None, reach: float | None) -> IntArray:
+        """Return the rows of a cell, or those that may have a breakpoint within reach."""
+        members = self.members(cell)
+        if reach is None or self.match[decision] < 0 or self.layout == "full":
+            return members
+        if (decision, cell) not in self._lists:
+            move = self._move(decision, "slope", cell, 4 * (1 + reach) - 1)
+            found = moving_rows(self._scores, self._state, move, members, self.engine)
+            self._lists[decision, cell] = found.rows.copy()
+        return self._lists[decision, cell]
+
+    def refresh(self) -> None:
+        """Decide all rows anew, and look for the rows near each weight among all of them."""
+        self._lists.clear()
+        rows = self.rows
+        self.decisions[:] = decide(
+            rows.proba, rows.cells, self.loss, self.match, layout=self.layout, engine=self.engine
+        )
+        self.best[:] = self.scores.of(self.every, self.decisions)
+
+    def _column(self, i: int) -> FloatArray:
+        """Return the probabilities of a class; copied once, because every scan reads them from top to bottom."""
+        proba = self.rows.proba
+        if proba.size > COPIED:
+            return proba[:, i]
+        if i not in self._columns:
+            self._columns[i] = np.ascontiguousarray(proba[:, i])
+        return self._columns[i]
+
+    def _ends(self, decision: int, kind: Kind, cell: int | None, reach: float | None) -> tuple[float, float]:
+        """Return the interval of weights that are of interest."""
+        cells = slice(None) if cell is None else slice(cell, cell + 1)
+        factors, constants = self.scores.slope[cells, decision], self.scores.offset[cells, decision]
+        if self.layout == "full":
+            return -np.inf, np.inf
+        if kind == "offset":
+            width = np.inf if reach is None or not factors.all() else reach * float(np.abs(factors).max()) / 4
+            return float(constants.min()) - width, float(constants.max()) + width
+        # A factor that turns negative would decide rows so because they are not likely of the class.
+        if not np.all(factors > 0):
+            return -np.inf, np.inf
+        if reach is None:
+            return 0.0, np.inf
+        return float(factors.min()) / (1 + reach), float(factors.max()) * (1 + reach)
+
+    def changes(self, line: Line, first: int = 0, last: int | None = None) -> tuple[FloatArray, IntArray]:
+        """Return what rows of a line add to the statistic by entering: numbers and their places, (rows, entries)."""
+        _, height, k = shape_of(self.layout, self.rows.axes)
+        _, rows, left, weight, won, lost = line.part(first, last)
         entered = np.full(rows.size, line.decision)
         if self.layout == "diagonal":
-            data = np.stack([line.won[part], weight, -line.lost[part], -weight], axis=1)
+            data = np.stack([won, weight, -lost, -weight], axis=1)
             places = np.stack([entered, k + entered, left, k + left], axis=1)
         elif self.soft:
             half = weight[:, None] * np.asarray(self.rows.proba[rows], float)
@@ -223,38 +242,47 @@ class Scan:
         else:
             data = np.stack([weight, -weight], axis=1)
             places = self.rows.labels[rows][:, None] * np.int64(k) + np.stack([entered, left], axis=1)
-        places = places + np.broadcast_to(self._codes(rows) * np.int64(height * k), rows.size)[:, None]
-        ends = np.arange(rows.size + 1) * data.shape[1]
-        return sp.csr_array((data.ravel(), places.ravel(), ends), (rows.size, cells * height * k))
+        if self.cell.size:
+            places = places + self.cell[rows].astype(np.int64)[:, None] * (height * k)
+        return data, places
+
+    def change(self, line: Line, count: int) -> FloatArray:
+        """Return what the statistic changes by if ``count`` rows of a line are decided so instead of those that are."""
+        low, high = sorted((count, line.here))
+        data, places = self.changes(line, low, high)
+        total = np.bincount(places.ravel(), data.ravel(), minlength=self.loss.size).reshape(self.loss.shape)
+        return total if count > line.here else -total
 
     def likeliest(self, decision: int) -> tuple[FloatArray, FloatArray]:
         """Return the right ones among, and all of, the 0, 1, 2 ... rows that are most likely of a decision's class."""
-        rows, named = np.arange(len(self.rows)), self.match[decision]
+        rows, named = self.every, self.match[decision]
         if named >= 0:
             rows = np.argsort(-self.rows.proba[:, named])
-        weights = self.rows.weights
-        weight = np.full(rows.size, 1 / rows.size) if weights is None else weights[rows]
-        hits = weight * self._hits(rows, decision)
-        return np.concatenate([[0.0], np.cumsum(hits)]), np.concatenate([[0.0], np.cumsum(weight)])
+        weight = self.state.masses(rows)
+        return prefix(weight * self.state.hits(rows, decision)), prefix(weight)
 
     def move(self, line: Line, count: int) -> None:
         """Give a weight the value that lets ``count`` rows in."""
         weight, decision = line.weight_for(count), line.decision
-        entered, out = line.rows[:count], line.rows[count:]
-        leaving = self.decisions[out] == decision
-        back, left = out[leaving], line.left[count:][leaving]
         a: Any = slice(None) if line.cell is None else line.cell
+        table, _, slope, offset, _ = self.scores
         if self.layout == "diagonal":
-            (self.slope if line.kind == "slope" else self.offset)[a, decision] = weight
+            (slope if line.kind == "slope" else offset)[a, decision] = weight
             self.loss[a, 0 if line.kind == "slope" else 1, decision] = -weight
         elif line.kind == "slope":
             rows, named = self.members(line.cell), self.match[decision]
-            self.table[rows, decision] += weight * self.rows.proba[rows, named]
+            table[rows, decision] += weight * self.rows.proba[rows, named]
             self.loss[a, named, decision] -= weight
         else:
-            self.table[self.members(line.cell), decision] += weight
+            table[self.members(line.cell), decision] += weight
             self.loss[a, :, decision] -= weight
-        self.decisions[entered] = decision
+        # The score has changed for every row decided so, moved or not.
+        rows, left = line.moving.rows, line.moving.left
+        entered, out = line.order[:count], line.order[count:]
+        out = out[self.decisions[rows[out]] == decision]
+        back, left = rows[out], left[out]
+        self.decisions[rows[entered]] = decision
         self.decisions[back] = left
-        self.best[entered] = self._scores(entered, decision)
-        self.best[back] = self._scores(back, left)
+        self.best[back] = self.scores.of(back, left)
+        mine = np.flatnonzero(self.decisions == decision)
+        self.best[mine] = self.scores.of(mine, decision)

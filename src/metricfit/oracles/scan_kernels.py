@@ -1,71 +1,169 @@
-"""The two inner loops of a scan, each with its NumPy twin.
+"""The inner loops of a scan, each with its NumPy twin.
 
-Small inputs are handed to the twins, so that a small job does not wait for numba.
+Small inputs are handed to the twins, so that a small job does not wait for numba; ``engine`` forces either.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from metricfit.oracles.kernels import Engine
 from metricfit.types import FloatArray, IntArray
 
-# Scores up to which NumPy is fast enough.
-NUMPY_SCORES = 20_000
+T = TypeVar("T", bound=NamedTuple)
+
+# Rows of a line up to which NumPy is fast enough.
+NUMPY_ROWS = 5_000
+# A sum of weights this small is zero: it is known no better.
+ROUNDING = 1e-12
 
 
-def runner_up(
-    table: FloatArray,
-    rows: IntArray,
-    codes: Any,
-    column: IntArray,
-    slope: FloatArray,
-    offset: FloatArray,
-    decision: int,
-    engine: Engine = "auto",
-) -> tuple[FloatArray, IntArray]:
-    """Return score and number of each row's best decision but one; of equal scores the larger number.
+class Scores(NamedTuple):
+    """The scores of a rule: ``slope[a, j] * table[r, column[j]] + offset[a, j]``; the largest decides.
+
+    ``cell`` holds the cell of each row, and is empty if there is one.
+    """
+
+    table: FloatArray
+    column: IntArray
+    slope: FloatArray
+    offset: FloatArray
+    cell: IntArray
+
+    def of(self, rows: IntArray, decisions: Any) -> FloatArray:
+        """Return the score of one decision for each of some rows."""
+        a = self.cell[rows] if self.cell.size else 0
+        x = self.table[rows, self.column[decisions]]
+        return np.asarray(self.slope[a, decisions] * x + self.offset[a, decisions], float)
+
+
+class State(NamedTuple):
+    """Decision and score of every row under a rule, and what the rows count.
+
+    ``labels`` is empty where probabilities are counted as soft labels, ``weights`` where all rows count alike.
+    """
+
+    decisions: IntArray
+    best: FloatArray
+    proba: FloatArray
+    labels: IntArray
+    weights: FloatArray
+    match: IntArray
+
+    def hits(self, rows: IntArray, decisions: Any) -> FloatArray:
+        """Return how much of each row is right under given decisions."""
+        named = self.match[decisions]
+        if self.labels.size:
+            return np.asarray(self.labels[rows] == named, float)
+        return np.where(named >= 0, self.proba[rows, named], 0.0)
+
+    def masses(self, rows: IntArray) -> FloatArray:
+        """Return the weight of each row."""
+        equal = 1 / self.decisions.size
+        return self.weights[rows] if self.weights.size else np.full(rows.size, equal)
+
+
+class Move(NamedTuple):
+    """A weight that moves: that of a decision's score.
+
+    ``rate`` is what a unit of it adds to the score of each row (empty for the constant of the score), ``own`` the column of
+    the table that the decision reads, ``anew`` whether the weight replaces the one in the score or comes on top of it.
+    Only breakpoints between ``low`` and ``high`` are of interest.
+    """
+
+    decision: int
+    own: FloatArray
+    rate: FloatArray
+    anew: bool
+    low: float
+    high: float
+
+
+class Moving(NamedTuple):
+    """The rows that a weight moves, in any order; see `metricfit.oracles.scan.Line`."""
+
+    at: FloatArray
+    rows: IntArray
+    left: IntArray
+    weight: FloatArray
+    won: FloatArray
+    lost: FloatArray
+
+
+def moving_rows(
+    scores: Scores, state: State, move: Move, members: IntArray, engine: Engine = "auto"
+) -> Moving:
+    """Return the rows among ``members`` that a weight moves, with the breakpoint of each and the decision that it leaves.
+
+    ``scores`` and ``state`` should be `fixed`. Of two equally good decisions to leave, the one with the larger number.
 
     Examples
     --------
     >>> import numpy as np
-    >>> one = np.ones((1, 3))
-    >>> runner_up(np.array([[0.5, 0.2, 0.3]]), np.array([0]), 0, np.arange(3), one, 0 * one, 0)
-    (array([0.3]), array([2]))
+    >>> proba, none = np.array([[0.5, 0.2, 0.3]]), np.zeros(0)
+    >>> scores = Scores(proba, np.arange(3), np.ones((1, 3)), np.zeros((1, 3)), none.astype(int))
+    >>> state = State(np.array([0]), np.array([0.5]), proba, np.array([2]), none, np.arange(3))
+    >>> move = Move(0, proba[:, 0], proba[:, 0], True, 0.0, np.inf)
+    >>> moved = moving_rows(scores, state, move, np.array([0]))
+    >>> moved.at, moved.left, moved.won, moved.lost
+    (array([0.6]), array([2]), array([0.]), array([1.]))
     """
-    if engine == "numpy" or (engine == "auto" and rows.size * column.size <= NUMPY_SCORES):
-        return runner_up_numpy(table, rows, codes, column, slope, offset, decision)
+    if use_numpy(engine, members.size):
+        return moving_rows_numpy(scores, state, move, members)
     from metricfit.oracles import _scan_jit
 
-    score, number = np.empty(rows.size), np.empty(rows.size, np.int64)
-    cell = np.ascontiguousarray(np.broadcast_to(np.asarray(codes, np.int64), rows.size))
-    _scan_jit.runner_up(table, rows, cell, column, slope, offset, decision, score, number)
-    return score, number
+    rows, left = np.empty(members.size, np.int64), np.empty(members.size, np.int64)
+    at, weight, won, lost = np.empty((4, members.size))
+    count = _scan_jit.moving_rows(
+        *scores, *state, *fixed(move), members, at, rows, left, weight, won, lost
+    )
+    return Moving(*(part[:count] for part in (at, rows, left, weight, won, lost)))
 
 
-def runner_up_numpy(
-    table: FloatArray,
-    rows: IntArray,
-    codes: Any,
-    column: IntArray,
-    slope: FloatArray,
-    offset: FloatArray,
-    decision: int,
-) -> tuple[FloatArray, IntArray]:
-    """Return what `runner_up` does."""
-    scores = slope[codes] * np.asarray(table[np.ix_(rows, column)], float) + offset[codes]
-    scores[:, decision] = -np.inf
-    number = scores.shape[1] - 1 - scores[:, ::-1].argmax(axis=1)
-    return scores[np.arange(rows.size), number], number
+def moving_rows_numpy(scores: Scores, state: State, move: Move, members: IntArray) -> Moving:
+    """Return what `moving_rows` does."""
+    j = move.decision
+    left, other = state.decisions[members].astype(np.int64), state.best[members]
+    inside = np.flatnonzero(left == j)
+    others = np.stack([scores.of(members[inside], l) for l in range(scores.column.size)], axis=1)
+    others[:, j] = -np.inf
+    left[inside] = others.shape[1] - 1 - others[:, ::-1].argmax(axis=1)
+    other[inside] = others[np.arange(inside.size), left[inside]]
+    own = scores.of(members, j)
+    constant = scores.offset[scores.cell[members] if scores.cell.size else 0, j]
+    if move.rate.size:
+        rate = np.asarray(move.rate[members], float)
+        over = other - (constant if move.anew else own)
+        at = np.divide(over, rate, out=np.full(members.size, np.nan), where=rate > 0)
+    else:
+        at = other - own + (constant if move.anew else 0.0)
+    taken = np.flatnonzero((at > move.low) & (at < move.high))
+    rows, left = members[taken], left[taken]
+    weight = state.masses(rows)
+    return Moving(
+        at[taken], rows, left, weight, weight * state.hits(rows, j), weight * state.hits(rows, left)
+    )
+
+
+def use_numpy(engine: Engine, rows: int) -> bool:
+    """Whether NumPy computes."""
+    return engine == "numpy" or (engine == "auto" and rows <= NUMPY_ROWS)
+
+
+def fixed(parts: T) -> T:
+    """Return arrays as read-only views, as memory-mapped data are: numba compiles read-only and other arrays apart."""
+    views = [part.view() if isinstance(part, np.ndarray) else part for part in parts]
+    for view in views:
+        if isinstance(view, np.ndarray):
+            view.flags.writeable = False
+    return type(parts)(*views)
 
 
 def ratio_sums(
-    left: IntArray,
-    weight: FloatArray,
-    won: FloatArray,
-    lost: FloatArray,
+    moving: Moving,
+    order: IntArray,
     decision: int,
     hit: FloatArray,
     made: FloatArray,
@@ -76,13 +174,15 @@ def ratio_sums(
 
     Parameters
     ----------
-    left, weight, won, lost, decision
-        The rows in order, see `metricfit.oracles.scan.Line`.
+    moving, order, decision
+        The rows, see `metricfit.oracles.scan.Line`.
     hit, made : arrays of shape (k,)
         Rows decided right, and all rows, of each decision before any row has entered.
     terms : array of shape (2, 3, k)
         Coefficients (of 1, hit and made) of numerators and denominators: :math:`r_j` is their quotient, 0 where the
         denominator is.
+    engine : {"auto", "numpy", "numba"}
+        What computes.
 
     Returns
     -------
@@ -93,35 +193,31 @@ def ratio_sums(
     >>> import numpy as np
     >>> precision = np.zeros((2, 3, 2))
     >>> precision[0, 1] = precision[1, 2] = 1.0
-    >>> ratio_sums(np.array([0]), np.array([0.5]), np.array([0.5]), np.array([0.0]), 1,
-    ...            np.array([0.5, 0.0]), np.array([1.0, 0.0]), precision)
+    >>> number = np.array([0])
+    >>> moving = Moving(np.array([1.0]), number, number, np.array([0.5]), np.array([0.5]), np.array([0.0]))
+    >>> ratio_sums(moving, number, 1, np.array([0.5, 0.0]), np.array([1.0, 0.0]), precision)
     array([0.5, 2. ])
     """
-    if engine == "numpy" or (engine == "auto" and left.size <= NUMPY_SCORES // 10):
-        return ratio_sums_numpy(left, weight, won, lost, decision, hit, made, terms)
+    if use_numpy(engine, order.size):
+        return ratio_sums_numpy(moving, order, decision, hit, made, terms)
     from metricfit.oracles import _scan_jit
 
-    sums = np.empty(left.size + 1)
-    _scan_jit.ratio_sums(left, weight, won, lost, decision, hit.copy(), made.copy(), terms, sums)
+    _, _, left, weight, won, lost = moving
+    sums = np.empty(order.size + 1)
+    _scan_jit.ratio_sums(order, left, weight, won, lost, decision, hit.copy(), made.copy(), terms, sums)
     return sums
 
 
 def ratio_sums_numpy(
-    left: IntArray,
-    weight: FloatArray,
-    won: FloatArray,
-    lost: FloatArray,
-    decision: int,
-    hit: FloatArray,
-    made: FloatArray,
-    terms: FloatArray,
+    moving: Moving, order: IntArray, decision: int, hit: FloatArray, made: FloatArray, terms: FloatArray
 ) -> FloatArray:
     """Return what `ratio_sums` does."""
-    entering = ratio(terms, decision, hit[decision] + _sums(won), made[decision] + _sums(weight))
+    left, weight, won, lost = (part[order] for part in moving[2:])
+    entering = ratio(terms, decision, hit[decision] + prefix(won), made[decision] + prefix(weight))
     sums = np.zeros(left.size + 1)
     for j in np.flatnonzero(np.arange(hit.size) != decision):
         rows = np.flatnonzero(left == j)
-        series = ratio(terms, j, hit[j] - _sums(lost[rows]), made[j] - _sums(weight[rows]))
+        series = ratio(terms, j, hit[j] - prefix(lost[rows]), made[j] - prefix(weight[rows]))
         sums[0] += series[0]
         sums[rows + 1] = np.diff(series)
     return np.cumsum(sums) + entering
@@ -135,9 +231,28 @@ def ratio(terms: FloatArray, j: Any, hit: Any, made: Any) -> Any:
     return np.where(zero, 0.0, over / np.where(zero, 1.0, under))
 
 
-def _sums(values: FloatArray) -> FloatArray:
+def prefix(values: FloatArray) -> FloatArray:
+    """Return the sums of the first 0, 1, 2, ... values."""
     return np.concatenate([[0.0], np.cumsum(values)])
 
 
-# A sum of weights this small is zero: it is known no better.
-ROUNDING = 1e-12
+def ascending(values: FloatArray) -> tuple[IntArray, float]:
+    """Return the order of values, and the relative difference below which it is arbitrary.
+
+    The number of a value takes the place of the last bits of its mantissa: plain integers are sorted several times as
+    fast as numbers are by reference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ascending(np.array([0.5, -1.0, 0.25]))[0].tolist()
+    [1, 2, 0]
+    """
+    bits = max(1, int(values.size - 1).bit_length())
+    if bits > 24:
+        return np.argsort(values, kind="stable"), 0.0
+    number = values.view(np.int64)
+    key = number ^ ((number >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))  # ordered as the values are
+    key = (key >> bits << bits) | np.arange(values.size)
+    key.sort()
+    return key & np.int64(2**bits - 1), 2.0 ** (bits - 51)

@@ -202,7 +202,9 @@ def _dataset(path: Any) -> Any:
         return path
     several = isinstance(path, list | tuple)
     if not several and not isinstance(path, str | os.PathLike):
-        raise ValueError(f"path must be a file, a folder, a list of files or a pyarrow.dataset.Dataset; got {path!r}")
+        raise ValueError(
+            f"path must be a file, a folder, a list of files or a pyarrow.dataset.Dataset; got {path!r}"
+        )
     paths = [os.fspath(one) for one in path] if several else [os.fspath(path)]
     if not paths:
         raise ValueError("path is an empty list; name at least one Parquet or Arrow file")
@@ -230,7 +232,9 @@ def _probabilities(
     if classes is not None:
         named = distinct_labels(classes, "classes")
     else:
-        suffixes = [name.removeprefix(prefix) for name in known if name.startswith(prefix) and name not in others]
+        suffixes = [
+            name.removeprefix(prefix) for name in known if name.startswith(prefix) and name not in others
+        ]
         kind = schema.field(label).type
         kind = kind.value_type if kinds.is_dictionary(kind) else kind
         numbers = kinds.is_integer(kind) or kinds.is_floating(kind)

@@ -1,0 +1,89 @@
+"""What is told of a run: records of its iterations, and a warning where it went astray."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+# A constraint function up to here counts as kept: the accuracy to which sums of a million weights are known.
+FEASIBLE = 1e-9
+
+# A run of this many calls should be better than guessing, and not miss by this much what guessing keeps.
+LONG_RUN = 100
+FAR_MISS = 0.01
+
+
+@dataclass(frozen=True)
+class Record:
+    """One iteration, in the natural sign of the objective.
+
+    ``violation`` is the largest of the constraints' (minus infinity without any), ``bound`` the best one so
+    far.
+    """
+
+    calls: int
+    seconds: float
+    value: float
+    bound: float
+    violation: float
+
+    def report(self) -> None:
+        """Print a line to standard error."""
+        line = f"calls {self.calls:5d}  {self.seconds:8.2f} s  value {self.value:.6f}  bound {self.bound:.6f}"
+        missed = f"  violation {self.violation:+.2e}" if np.isfinite(self.violation) else ""
+        print(line + missed, file=sys.stderr)
+
+
+class Standing(NamedTuple):
+    """What is known of a mixture, in minimisation; found once, since some methods take many cheap steps."""
+
+    excess: float
+    value: float
+    violation: float
+
+    @classmethod
+    def of(cls, program: Program, u: FloatArray) -> Standing:
+        """Look at u; an excess that counts as kept is not told apart from another."""
+        return cls(max(program.excess(u), FEASIBLE), program.value(u), program.violation(u))
+
+    @property
+    def kept(self) -> bool:
+        """Whether all constraints hold."""
+        return self.excess <= FEASIBLE
+
+    def beats(self, other: Standing | None) -> bool:
+        """Whether it is at least as good: constraints first, then the objective."""
+        return other is None or (self.excess, self.value) <= (other.excess, other.value)
+
+    def record(self, program: Program, calls: int, seconds: float, bound: float) -> Record:
+        """Return the record of an iteration that ends here."""
+        shown = min(bound, self.value) if self.kept else bound
+        return Record(calls, seconds, program.sign * self.value, program.sign * shown, self.violation)
+
+
+def warn_if_astray(
+    method: str, program: Program, margins: FloatArray, calls: int, end: Standing, best: Standing
+) -> None:
+    """Warn when the last iterate of a long run is worse than the classifier that decides at random."""
+    chance = Standing.of(program, program.uniform(margins))
+    if calls < LONG_RUN or not chance.kept:
+        return
+    if end.violation > FAR_MISS or (end.kept and end.value > chance.value + 1e-6):
+        told = [f"{program.sign * s.value + 0.0:.4g}" + _missed(s) for s in (end, chance, best)]
+        warnings.warn(
+            f"{method} diverged: after {calls} calls its last iterate has {told[0]}, deciding at random has "
+            f"{told[1]}; the best reached is {told[2]}. Use smaller steps, or method='column_generation'",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+
+
+def _missed(standing: Standing) -> str:
+    return f" (violation {standing.violation:.3g})" if standing.violation > 0 else ""

@@ -1,0 +1,251 @@
+"""The plug-in oracle on Dask collections: blocks stay on the workers, a loss goes out, a small tensor comes back.
+
+Nothing here schedules anything. A call is one task for each group of blocks on a worker and a tree of sums, see
+`metricfit.oracles.cluster`. What a lost worker held is computed again by the scheduler from the graph of the user's
+collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from metricfit.columns import factorize
+from metricfit.confusion import Axes, Cells, class_labels, encode_labels
+from metricfit.layout import Layout
+from metricfit.oracles.base import Vertex
+from metricfit.oracles.blocks import SAMPLE_ENTRIES, Block, fractions, log_ratio, sample_rows
+from metricfit.oracles.cluster import added, runner, tree_sum
+from metricfit.oracles.collections import aligned_blocks, width
+from metricfit.oracles.rows import Rows
+from metricfit.types import FloatArray, IntArray, Label
+from metricfit.validation import check_lengths, check_proba, check_weights
+
+
+class Facts(NamedTuple):
+    """What a block tells the others: its number of rows, its labels and cells, and the weight of its rows."""
+
+    rows: int
+    labels: list[Label]
+    cells: Cells
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class RawBlock:
+    """A checked block whose labels and cells are numbered on their own, before other blocks are known."""
+
+    number: int
+    proba: FloatArray
+    values: list[Label]
+    labels: IntArray
+    cells: Cells
+    codes: IntArray
+    weights: FloatArray | None
+
+    @classmethod
+    def of(cls, number: int, n: int, proba: Any, y: Any, features: Any, weight: Any) -> RawBlock:
+        """Check the rows of one block; errors say which."""
+        with within(number):
+            checked = check_proba(proba, n, allow_empty=True)
+            rows = check_lengths(proba=checked, y=y)
+            values, labels = factorize(y, "y") if rows else ([], np.zeros(0, np.int64))
+            cells, codes = Cells.observe(features if rows else None, rows)
+            weights = check_weights(weight, rows, allow_zero=True)
+        return cls(number, checked, values, labels, cells, codes, weights)
+
+    def facts(self) -> Facts:
+        """Return what the other blocks have to know."""
+        total = len(self.proba) if self.weights is None else float(self.weights.sum())
+        return Facts(len(self.proba), self.values, self.cells, total)
+
+    def coded(self, axes: Axes) -> Block:
+        """Return the block with the codes that all blocks share."""
+        cells = None
+        if len(axes.cells) > 1:
+            index = {cell: a for a, cell in enumerate(axes.cells.values)}
+            cells = np.array([index.get(cell, 0) for cell in self.cells.values], np.int32)[self.codes]
+        with within(self.number):
+            labels = encode_labels(np.array(self.values, object)[self.labels], axes.classes)
+        return Block(self.proba, labels, cells, self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class DaskRows:
+    """Checked blocks on the workers.
+
+    Parameters
+    ----------
+    axes : Axes
+        Classes, decisions and cells of all blocks.
+    groups : list
+        Futures, or delayed values, of lists of `Block`: the rows.
+    n_rows : int
+        Their number.
+    """
+
+    axes: Axes
+    groups: list[Any]
+    n_rows: int
+
+    @classmethod
+    def of(
+        cls,
+        proba: Any,
+        y: Any,
+        *,
+        classes: Iterable[object] | None = None,
+        decisions: Iterable[object] | None = None,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+    ) -> DaskRows:
+        """Check a collection block by block, and keep the blocks on the workers.
+
+        Parameters
+        ----------
+        proba : Dask array or data frame with N rows
+            Class probabilities, one column per class.
+        y, sensitive_features, sample_weight
+            As in `optimize`: Dask collections cut as ``proba`` is, or arrays.
+        classes, decisions
+            As in `optimize`.
+
+        Returns
+        -------
+        DaskRows
+        """
+        import dask
+
+        run, n = runner(), width(proba)
+        named = {"proba": proba, "y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        check = dask.delayed(RawBlock.of, pure=False)
+        raw = run.keep([check(number, n, *parts) for number, parts in enumerate(aligned_blocks(named))])
+        facts = run.fetch(run.each(RawBlock.facts, raw))
+        rows = sum(fact.rows for fact in facts)
+        if not rows:
+            raise ValueError("proba has no rows; pass at least one row")
+        if not any(fact.weight for fact in facts):
+            raise ValueError(f"sample_weight is zero in all {rows} rows; at least one weight must be positive")
+        values = {value for fact in facts for value in fact.labels}
+        cells = {cell for fact in facts if fact.rows for cell in fact.cells.values}
+        names = next(fact.cells.names for fact in facts if fact.rows)
+        axes = Axes(
+            class_labels(sorted(values, key=_rank), classes, n),
+            () if decisions is None else tuple(decisions),
+            Cells(names, tuple(sorted(cells, key=lambda cell: [_rank(value) for value in cell]))),
+        )
+        if axes.n < 2:
+            raise ValueError("proba has one column, so there is one class and nothing to decide; give two or more")
+        return cls(axes, run.keep_each(_coded, run.groups(raw), axes), rows)
+
+    def total(self, part: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the sum of what a function makes of each block, added up in a tree on the workers."""
+        run = runner()
+        return tree_sum(run, run.each(_summed, self.groups, part, *arguments))
+
+
+class DaskOracle:
+    """Decides rows by their post-shifted class probabilities and counts, on the workers of a Dask cluster.
+
+    The answers are those of `PluginOracle` on the same rows: to the bit where labels are counted without weights, up to
+    rounding otherwise.
+
+    Parameters
+    ----------
+    rows : DaskRows
+        The checked blocks.
+    confusion : {"labels", "model"}
+        Count labels, or use the probabilities as soft labels.
+
+    Attributes
+    ----------
+    passes : int
+        How often all probabilities were read.
+    prior_shift : array of shape (n,)
+        For each class, the logarithm of its share of the labels over its mean probability.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> proba = da.from_array(np.array([[0.9, 0.1], [0.4, 0.6]]), chunks=(1, 2))
+    >>> oracle = DaskOracle(DaskRows.of(proba, np.array([0, 1])))
+    >>> oracle(np.array([[[0.0, 1.0], [1.0, 0.0]]]), "full").statistic
+    array([[[0.5, 0. ],
+            [0. , 0.5]]])
+    """
+
+    def __init__(self, rows: DaskRows, confusion: Literal["labels", "model"] = "labels") -> None:
+        self.rows, self.axes, self.passes = rows, rows.axes, 2
+        self.exact = confusion == "model"
+        self.counts, self.totals, soft = rows.total(_facts, len(rows.axes.cells), rows.axes.n)
+        self.weight = float(self.totals.sum())
+        self.margins = (soft if self.exact else self.totals) / self.weight
+        self.prior_shift = log_ratio(self.totals.sum(axis=0), soft.sum(axis=0))
+
+    def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
+        """Return the plug-in rule of a loss and its statistic, in one pass."""
+        return self.many([loss], layout)[0]
+
+    def many(self, losses: Sequence[FloatArray], layout: Layout) -> list[Vertex]:
+        """Return the rules of several losses and their statistics, in one pass."""
+        self.passes += 1
+        sums = self.rows.total(_counts, np.stack(losses), self.axes.match, layout, self.exact)
+        return [Vertex(loss, total / self.weight) for loss, total in zip(losses, sums, strict=True)]
+
+    def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
+        """Return the full tensor of a mixture of rules, in one pass."""
+        self.passes += 1
+        tensor = self.rows.total(Block.confusion, losses, weights, self.axes.match, layout, self.exact)
+        return np.asarray(tensor / self.weight)
+
+    def sample(self) -> Rows | None:
+        """Return some of the rows, stratified by class and cell; None if a pass over all of them costs little."""
+        if self.rows.n_rows * self.axes.n < SAMPLE_ENTRIES:
+            return None
+        self.passes += 1
+        run = runner()
+        taken = run.fetch(run.each(_taken, self.rows.groups, fractions(self.counts)))
+        return sample_rows(self.axes, [block for group in taken for block in group], self.totals)
+
+
+def _rank(value: Label) -> tuple[bool, Label]:
+    return isinstance(value, str), value
+
+
+@contextmanager
+def within(number: int) -> Iterator[None]:
+    """Say in errors in which block they are."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{error} (in block {number}, counted from 0)") from error
+
+
+def _coded(blocks: list[RawBlock], axes: Axes) -> list[Block]:
+    return [block.coded(axes) for block in blocks]
+
+
+def _summed(blocks: list[Block], part: Callable[..., Any], *arguments: Any) -> Any:
+    return added([part(block, *arguments) for block in blocks])
+
+
+def _facts(block: Block, n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
+    counts, totals = np.zeros((n_cells, n), np.int64), np.zeros((n_cells, n))
+    place = (0 if block.cells is None else block.cells, block.labels)
+    np.add.at(counts, place, 1)
+    np.add.at(totals, place, 1.0 if block.weights is None else block.weights)
+    return counts, totals, block.soft_margins(n_cells)
+
+
+def _counts(block: Block, losses: FloatArray, match: IntArray, layout: Layout, soft: bool) -> FloatArray:
+    return np.stack([block.counts(loss, match, layout, soft) for loss in losses])
+
+
+def _taken(blocks: list[Block], wanted: FloatArray) -> list[Block]:
+    # Seeded by what the rows are, so that the draw does not depend on where they are.
+    return [block.taken(wanted, np.random.default_rng(len(block))) for block in blocks]

@@ -1,0 +1,339 @@
+"""The paper's methods against the full convex program, and their parts against what the paper says of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from methods.problems import PROBLEMS
+from methods.truth import Case, Sample
+
+import metricfit as mf
+from metricfit.methods import GDA, METHODS, Bisection, Ellipsoid, Grid, Method, SplitFrankWolfe
+from metricfit.methods.domain import Domain, onto_ball, onto_corner
+from metricfit.methods.ellipsoid import john_loewner
+from metricfit.methods.slack import geometric, harmonic, quadratic, slack_step
+from metricfit.oracles import PluginOracle, Rows
+from metricfit.problem import Problem, Program
+
+# Every objective and constraint that one of the methods treats in a way of its own.
+CASES = [
+    "cost",
+    "h_mean",
+    "q_mean",
+    "min_recall",
+    "kld",
+    "micro_f1",
+    "worst f_beta",
+    "mean less deviation",
+    "h_mean, deviation",
+    "accuracy, opportunity",
+    "g_mean, parity",
+    "cost, g_mean",
+    "q_mean, ratio",
+    "min_recall, kld",
+    "micro_f1, parity",
+    "jaccard, precision",
+    "review, g_mean",
+    "fewer decisions",
+]
+PAPER = ("frank_wolfe", "split_frank_wolfe", "gda", "ellipsoid", "bisection", "grid")
+# Enough on tiny data; the defaults are those of the paper.
+CALLS = {"split_frank_wolfe": 400, "gda": 400, "ellipsoid": 500, "grid": 900}
+CONSTRAINED = [GDA(), GDA(step="grid"), SplitFrankWolfe(), SplitFrankWolfe(line_search=True), Ellipsoid()]
+
+
+@cache
+def truth(name: str, groups: int) -> tuple[Case, float]:
+    case = replace(PROBLEMS[name], sample=Sample.draw(groups=groups))
+    return case, case.best()
+
+
+def bound_to(case: Case) -> tuple[Program, PluginOracle]:
+    given = case.sample.arguments()
+    rows = Rows.of(given.pop("proba"), given.pop("y"), decisions=case.decisions, **given)
+    oracle = PluginOracle(rows, "model")
+    return Problem.of(case.objective, case.constraints).bind(oracle.axes, oracle.margins), oracle
+
+
+def pairs() -> list[tuple[str, str, int]]:
+    """Every method with every problem it takes; the grid without attributes, which multiply its weights."""
+    found = []
+    for method in PAPER:
+        for name in CASES:
+            groups = 0 if method == "grid" else 2
+            needs = any(word in name for word in ("parity", "opportunity", "worst", "ratio"))
+            if groups == 0 and needs:
+                continue
+            program, _ = bound_to(replace(PROBLEMS[name], sample=Sample.draw(groups=groups)))
+            if METHODS[method]().refusal(program) is None:
+                found.append((method, name, groups))
+    return found
+
+
+@pytest.mark.parametrize(("method", "name", "groups"), pairs())
+def test_methods_reach_the_optimum_of_the_full_program(method: str, name: str, groups: int) -> None:
+    case, best = truth(name, groups)
+    result = case.solve(method=method, max_calls=CALLS.get(method))
+    assert result.value == pytest.approx(best, abs=0.01)
+    assert all(record.violation <= 1e-6 for record in result.constraints)
+    assert result.n_oracle_calls <= CALLS.get(method, METHODS[method].default_calls)
+    # In minimisation, no bound is above the optimum.
+    assert not result.certified or case.sign * (result.bound - best) >= -1e-6
+
+
+def test_every_method_is_listed_and_auto_stays_column_generation() -> None:
+    assert set(PAPER) < set(METHODS)
+    assert next(iter(METHODS)) == "column_generation"
+    assert PROBLEMS["h_mean, deviation"].solve().method == "column_generation"
+
+
+def test_ellipsoid_certifies_its_answer() -> None:
+    case, best = truth("h_mean, deviation", 2)
+    result = case.solve(method="ellipsoid", tol=1e-3)
+    assert (result.status, result.certified) == ("optimal", True)
+    assert result.value >= best - 1e-3
+    assert result.bound >= best - 1e-6
+
+
+def test_central_cuts_work_too() -> None:
+    case, best = truth("h_mean", 2)
+    result = case.solve(method=Ellipsoid(radius=10.0, deep=False), max_calls=800)
+    assert result.value == pytest.approx(best, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["micro_f1, parity", "worst f_beta"])
+def test_bisection_with_an_inner_problem_is_certified(name: str) -> None:
+    case, best = truth(name, 2)
+    result = case.solve(method="bisection", tol=1e-3)
+    assert (result.status, result.certified) == ("optimal", True)
+    assert best - 1e-3 <= result.value <= best + 1e-6
+    assert result.bound >= best - 1e-6
+
+
+@pytest.mark.parametrize("method", CONSTRAINED, ids=lambda method: method.name)
+@pytest.mark.parametrize("calls", [1, 2, 3, 30, 111])
+def test_the_budget_of_calls_is_obeyed(method: Method, calls: int) -> None:
+    result = PROBLEMS["g_mean, parity"].solve(method=method, max_calls=calls)
+    assert result.n_oracle_calls == calls
+    assert result.status == "max_calls"
+
+
+@pytest.mark.parametrize("method", [*CONSTRAINED, Bisection(), Grid()], ids=lambda method: method.name)
+def test_runs_repeat_themselves(method: Method) -> None:
+    name = "micro_f1" if method.name == "bisection" else "h_mean"
+    case, _ = truth(name, 0)
+    first, second = (case.solve(method=method, max_calls=60) for _ in range(2))
+    assert (first.value, first.n_oracle_calls) == (second.value, second.n_oracle_calls)
+    np.testing.assert_array_equal(first.confusion.values, second.confusion.values)
+
+
+@pytest.mark.parametrize("method", CONSTRAINED, ids=lambda method: method.name)
+def test_constraints_hold_where_labels_are_counted(method: Method) -> None:
+    # Rows whose labels follow the probabilities only roughly, so that the plug-in rule is not the cheapest.
+    random = np.random.default_rng(3)
+    proba = random.dirichlet([6.0, 2.0, 1.0], 600)
+    y = np.array([random.choice(3, p=p**0.7 / np.sum(p**0.7)) for p in proba])
+    group = random.integers(0, 2, 600)
+    limits = [mf.coverage_deviation() <= 0.01, mf.disparity(mf.recall(1), "group", to="mean") <= 0.02]
+    result = mf.optimize(
+        proba, y, "h_mean", limits, sensitive_features=group, method=method, max_calls=300
+    )
+    default = mf.optimize(proba, y, "h_mean", limits, sensitive_features=group)
+    assert max(record.violation for record in result.constraints) <= 1e-9
+    assert result.value >= default.value - 0.02
+
+
+# Pruning
+
+
+@pytest.mark.parametrize("kind", [GDA, SplitFrankWolfe])
+def test_pruning_keeps_the_constraints_and_reports_prices(kind: type[Method]) -> None:
+    case, best = truth("h_mean, deviation", 2)
+    plain = case.solve(method=kind(prune="none"), max_calls=300)
+    linear = case.solve(method=kind(prune="linear"), max_calls=300)
+    mixed = case.solve(method=kind(prune="objective"), max_calls=300)
+    assert plain.constraints[0].violation > 0
+    assert linear.constraints[0].violation <= 0 >= mixed.constraints[0].violation
+    # Section 8.2 weighs iterates by an upper bound of the objective.
+    assert linear.value <= mixed.value + 1e-9
+    assert mixed.value == pytest.approx(best, abs=1e-3)
+    gain = (case.best([0.005]) - best) / 0.005
+    assert mixed.constraints[0].price == pytest.approx(gain, rel=0.3)
+    assert linear.constraints[0].price >= 0
+
+
+@pytest.mark.parametrize("method", [GDA(), SplitFrankWolfe(), Ellipsoid()], ids=lambda method: method.name)
+def test_infeasible_problems_are_told(method: Method) -> None:
+    case = PROBLEMS["accuracy"]
+    limits = [mf.recall(0) >= 0.99, mf.recall(2) >= 0.99]
+    with pytest.raises(mf.InfeasibleError, match="cannot be kept together"):
+        mf.optimize(
+            objective=case.objective,
+            constraints=limits,
+            **case.sample.arguments(),
+            method=method,
+            confusion="model",
+        )
+
+
+# Parameters and warnings
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GDA(step=(0.0, 0.1)), "step"),
+        (lambda: GDA(step=(0.1, -1.0)), "step"),
+        (lambda: GDA(step=(0.1, float("nan"))), "step"),
+        (lambda: GDA(step=(0.1,)), "pair"),
+        (lambda: GDA(step="fast"), "'theorem', 'grid'"),
+        (lambda: GDA(prune="some"), "prune"),
+        (lambda: Ellipsoid(radius=0.0), "radius"),
+        (lambda: Ellipsoid(radius=float("inf")), "radius"),
+        (lambda: Ellipsoid(radius=True), "radius"),
+        (lambda: SplitFrankWolfe(zeta=-10.0), "zeta"),
+        (lambda: SplitFrankWolfe(zeta="10"), "zeta"),
+        (lambda: SplitFrankWolfe(eta=0.0), "eta"),
+        (lambda: SplitFrankWolfe(prune=None), "prune"),
+    ],
+)
+def test_bad_parameters_are_refused(make: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_methods_name_those_that_can() -> None:
+    with pytest.raises(ValueError, match=r"min_recall\(\) is not smooth.*'column_generation'"):
+        PROBLEMS["min_recall"].solve(method="split_frank_wolfe")
+    with pytest.raises(ValueError, match=r"bisection minimises.*'column_generation'"):
+        PROBLEMS["g_mean"].solve(method="bisection")
+    with pytest.raises(ValueError, match=r"there are 12 free weights.*at most 3.*Try"):
+        PROBLEMS["g_mean"].solve(method="grid")
+
+
+def test_a_diverging_run_warns_with_what_it_reached() -> None:
+    with pytest.warns(RuntimeWarning, match=r"gda diverged: after 200 calls.*best reached"):
+        PROBLEMS["min_recall"].solve(method=GDA(step=(1e3, 1e-3), prune="none"), max_calls=200)
+
+
+def test_single_grid_rules() -> None:
+    case, best = truth("min_recall", 0)
+    single, mixed = (case.solve(method=Grid(mixed=mixed), max_calls=900) for mixed in (False, True))
+    assert single.policy.n_rules == 1
+    assert single.value < mixed.value <= best + 1e-9
+
+
+# The parts
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("mean", [harmonic, geometric, quadratic])
+def test_closed_slack_steps(mean: object, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    n = int(random.integers(1, 6))
+    price = random.normal(0.15, 1.0, n) * 10 ** random.uniform(-2, 0.5)
+    high = np.ones(n) if mean is quadratic else random.uniform(0.3, 1.0, n)
+    v = cp.Variable(n)
+    losses = {
+        harmonic: (lambda x: -n / np.sum(1 / x), -cp.harmonic_mean(v)),
+        geometric: (lambda x: -np.prod(x) ** (1 / n), -cp.geo_mean(v, approx=False)),
+        quadratic: (lambda x: np.sqrt(np.mean((1 - x) ** 2)), cp.norm(1 - v) / np.sqrt(n)),
+    }
+    loss, expression = losses[mean]
+    problem = cp.Problem(cp.Minimize(expression + price @ v), [v >= 1e-9, v <= high])
+    problem.solve(solver=cp.CLARABEL)
+    found = mean(price, high)
+    assert np.all(found >= 0)
+    assert np.all(found <= high + 1e-12)
+    safe = np.maximum(found, 1e-12)
+    assert loss(safe) + price @ found == pytest.approx(problem.solution.opt_val, abs=2e-6)
+
+
+@pytest.mark.parametrize("name", ["h_mean, deviation", "mean less deviation", "kld, recalls", "review, g_mean"])
+def test_slack_steps_bound_the_lagrangian_from_below(name: str) -> None:
+    program, oracle = bound_to(PROBLEMS[name])
+    domain = Domain.of(program, oracle.margins)
+    step = slack_step(program, domain)
+    random = np.random.default_rng(0)
+
+    def lagrangian(u: np.ndarray, lam: np.ndarray, mu: np.ndarray) -> float:
+        largest = [limit.node.value(u).max() for limit in program.limits]
+        return program.value(u) - lam @ u + mu @ np.array(largest) if largest else program.value(u) - lam @ u
+
+    for _ in range(5):
+        lam, mu = random.normal(size=program.constant.size), random.random(len(program.limits))
+        xi, value, bound = step(lam, mu)
+        assert lagrangian(xi, lam, mu) == pytest.approx(value, abs=1e-5)
+        assert value - 1e-5 <= bound <= value
+        for _ in range(20):
+            u = domain.project(domain.low + (domain.high - domain.low) * random.random(lam.size))
+            assert lagrangian(u, lam, mu) >= bound
+
+
+def test_john_loewner_is_the_papers_formula() -> None:
+    random = np.random.default_rng(1)
+    root = random.normal(size=(4, 4))
+    shape, centre, cut = root @ root.T, random.normal(size=4), random.normal(size=4)
+    values, vectors = np.linalg.eigh(shape)
+    half = vectors @ np.diag(np.sqrt(values)) @ vectors.T
+    t = 1 / 5
+    a, b = 1 / (1 - t) ** 2, (1 - 2 * t) / (1 - t) ** 2
+    w = half @ cut / np.linalg.norm(half @ cut)
+    inverse = np.linalg.inv(half) @ (a * np.outer(w, w) + b * (np.eye(4) - np.outer(w, w))) @ np.linalg.inv(half)
+    found_shape, found_centre = john_loewner(shape, centre, cut, 0.0)
+    np.testing.assert_allclose(found_centre, centre + t * half @ w)
+    np.testing.assert_allclose(found_shape, np.linalg.inv(inverse))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.9])
+def test_a_cut_keeps_what_lies_beyond_it(size: int, share: float) -> None:
+    random = np.random.default_rng(size)
+    root = random.normal(size=(size, size)) + 2 * np.eye(size)
+    shape, centre, cut = root @ root.T, random.normal(size=size), random.normal(size=size)
+    depth = share * np.sqrt(cut @ shape @ cut)
+    smaller, moved = john_loewner(shape, centre, cut, depth)
+    assert np.linalg.det(smaller) < np.linalg.det(shape)
+    ball = random.normal(size=(4000, size))
+    ball *= (random.random(4000) ** (1 / size) / np.linalg.norm(ball, axis=1))[:, None]
+    inside = centre + ball @ root.T
+    kept = inside[(inside - centre) @ cut >= depth] - moved
+    assert np.all(np.einsum("ti,ij,tj->t", kept, np.linalg.inv(smaller), kept) <= 1 + 1e-9)
+    assert john_loewner(shape, centre, cut, 1.01 * np.sqrt(cut @ shape @ cut)) is None
+
+
+def test_domains_are_boxes_and_simplices() -> None:
+    program, oracle = bound_to(PROBLEMS["h_mean, deviation"])
+    domain = Domain.of(program, oracle.margins)
+    assert [(s.start, s.stop, round(s.total, 12)) for s in domain.simplices] == [(3, 6, 1.0)]
+    np.testing.assert_allclose(domain.low, 0.0)
+    np.testing.assert_allclose(domain.high, 1.0)
+    full, oracle = bound_to(PROBLEMS["cost, odds"])
+    assert full.layout == "full"
+    assert all(s.total == pytest.approx(3.0) for s in Domain.of(full, oracle.margins).simplices)
+
+
+def test_projections_are_nearest() -> None:
+    random = np.random.default_rng(5)
+    program, oracle = bound_to(PROBLEMS["h_mean, deviation"])
+    domain = Domain.of(program, oracle.margins)
+    inside = [domain.project(random.normal(size=6)) for _ in range(50)]
+    for _ in range(20):
+        u, price = random.normal(size=6), random.normal(size=6)
+        near = domain.project(u)
+        assert near[3:].sum() == pytest.approx(1.0)
+        # A point is the projection if no direction into the set leads nearer.
+        assert all((u - near) @ (other - near) <= 1e-9 for other in inside)
+        assert all(price @ domain.cheapest(price) <= price @ other + 1e-9 for other in inside)
+        mu = onto_corner(u, 0.7)
+        assert mu.min() >= 0
+        assert mu.sum() <= 0.7 + 1e-12
+        for other in np.abs(random.normal(size=(10, 6))):
+            other *= 0.7 / max(other.sum(), 0.7)
+            assert (u - mu) @ (other - mu) <= 1e-9
+    assert np.linalg.norm(onto_ball(u * 10, 2.0)) == pytest.approx(2.0)
+    assert onto_ball(u, 1e9) is u
