@@ -133,9 +133,9 @@ def constrained(settings: Settings) -> list[str]:
             plt.Line2D([], [], marker="o", ls="", color="0.55", label="authors' stored results"),
             plt.Line2D([], [], marker="D", ls="", color="tab:red", label="metricfit"),
         ]
-        axes[0, -1].legend(handles=handles, fontsize=7)
+        fig.legend(handles=handles, fontsize=8, ncols=2, loc="upper right", frameon=False)
         made.append(f"paper_{problem}.png")
-        save(fig, settings.figures / made[-1])
+        save(fig, settings.figures / made[-1], top=0.95)
     return made
 
 

@@ -35,8 +35,9 @@ def write(settings: Settings) -> None:
     made = sections(settings)
     for section in made:
         print("\n" + section.plain())
-    causes = "\n".join(f"- **{what}.** {why}" for what, why in CAUSES.items())
     first, rest = made[0], made[1:]
+    missed = [row[0] for row in first.rows if row[-1] == "missed"]
+    causes = "\n".join(f"- **{bar}.** {CAUSES.get(bar, 'Not known yet.')}" for bar in missed)
     body = [_text("introduction").format(budgets=_budgets(settings), splits=settings.splits)]
     body.append(
         first.markdown()

@@ -43,11 +43,11 @@ SETS = {
 }
 
 
-def save(fig: object, path: Path) -> None:
+def save(fig: object, path: Path, top: float = 1.0) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     for ax in fig.axes:
         ax.spines[["top", "right"]].set_visible(False)
-    fig.tight_layout()
+    fig.tight_layout(rect=(0, 0, 1, top))
     # No date or version in the file, so that an unchanged picture is an unchanged file.
     fig.savefig(path, dpi=90, metadata={"Software": None})
     mpl.pyplot.close(fig)

@@ -9,7 +9,6 @@ import numpy as np
 
 from metricfit.confusion import Confusion
 from metricfit.methods.base import Record, Status
-from metricfit.model_policy import ModelPolicy
 from metricfit.policy import Policy
 
 
@@ -54,7 +53,7 @@ class Result:
         What was solved, in words.
     """
 
-    policy: Policy | ModelPolicy
+    policy: Policy
     confusion: Confusion
     value: float
     bound: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from metricfit.policy import Policy, Rule
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem, Program
 from metricfit.result import ConstraintRecord, Result
 from metricfit.types import FloatArray
-from metricfit.warm import rules_from_sample
+from metricfit.warm import head_start
 
 
 def optimize(
@@ -146,7 +146,7 @@ def solve(
     )
     losses = _start_losses(start, program)
     if not losses and chosen.head_start:
-        losses = rules_from_sample(problem, oracle, chosen, tol, walk.max_seconds / 2, random_state)
+        losses = head_start(problem, walk, chosen)
     walk.ask_all(losses)
     outcome = run(chosen, program, walk, callback, verbose)
     policy, weights, u = _policy(program, walk, outcome.best)
@@ -154,7 +154,7 @@ def solve(
     known = bool(np.isfinite(outcome.bound))
     value = program.value(u)
     return Result(
-        policy=policy,
+        policy=cast(Policy, policy),  # a ModelPolicy has the same interface, on features
         confusion=Confusion(tensor / tensor.sum(), program.axes),
         value=program.sign * value + 0.0,
         bound=program.sign * outcome.bound + 0.0,

@@ -1,44 +1,57 @@
-"""Start small: rules that are nearly the best are found on a sample, and only then asked for on all rows."""
+"""Start near the end: rules that are nearly the best are found where they are cheaper to find."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from metricfit.methods import Method, Walk, run
-from metricfit.oracles import Oracle, PluginOracle
+from metricfit.methods import Method, Outcome, Walk, run
+from metricfit.oracles import PluginOracle
 from metricfit.problem import InfeasibleError, Problem
 from metricfit.types import FloatArray
 
 # The sample's answer is forgotten but for its rules, so that more calls than these are not worth their time.
 SAMPLE_CALLS = 200
+MODEL_CALLS, MODEL_TOL = 60, 1e-3
 
 
-def rules_from_sample(
-    problem: Problem, oracle: Oracle, method: Method, tol: float, max_seconds: float, seed: int | None
-) -> list[FloatArray]:
-    """Return the losses of the rules that are best on a sample of the oracle's rows; none where there is no sample.
+def head_start(problem: Problem, walk: Walk, method: Method) -> list[FloatArray]:
+    """Return the losses of rules that are nearly the best, found on a stand-in of the walk's oracle; none without one.
 
-    Value and bound never come from the sample: the walk asks for these rules on all rows, and goes on from there.
+    Of many rows, the stand-in is a sample. Of counted labels, it is the same rows with their probabilities as soft labels:
+    there the oracle is exact, so its rules are near the best ones wherever the probabilities are about right. Value and
+    bound never come from the stand-in: the walk asks for these rules on its own rows and labels, and goes on from there.
     """
-    draw = getattr(oracle, "sample", None)
+    oracle, calls = walk.oracle, SAMPLE_CALLS
+    draw, soften = getattr(oracle, "sample", None), getattr(oracle, "as_model", None)
     rows = None if draw is None else draw()
-    if rows is None:
+    if rows is not None:
+        small = PluginOracle(rows, "model" if oracle.exact else "labels", getattr(oracle, "threads", 1))
+    elif soften is not None and not oracle.exact:
+        small, calls = soften(), min(MODEL_CALLS, walk.max_calls // 4)
+    else:
         return []
-    small = PluginOracle(rows, "model" if oracle.exact else "labels", getattr(oracle, "threads", 1))
     program = problem.bind(small.axes, small.margins)
-    walk = Walk(program, small, tol, SAMPLE_CALLS, max_seconds, seed)
+    trial = Walk(program, small, max(walk.tol, MODEL_TOL), calls, walk.max_seconds / 2, walk.seed)
+    if calls < 4 or method.refusal(program) is not None:
+        return []
     try:
-        outcome = run(method, program, walk)
-    except InfeasibleError:  # all rows may still keep the constraints
+        outcome = run(method, program, trial)
+    except InfeasibleError:  # the walk's own rows and labels may still keep the constraints
         return []
     if outcome.status == "stopped":  # nobody but the user stops it
         raise KeyboardInterrupt
+    if rows is None:  # these calls read all rows
+        walk.calls += trial.calls
+    return _heaviest_first(trial, outcome)
+
+
+def _heaviest_first(walk: Walk, outcome: Outcome) -> list[FloatArray]:
+    """Return losses of which the r-th takes each cell's r-th heaviest rule; a cell with fewer repeats its last."""
     weights = np.atleast_2d(outcome.best.weights)
     order = np.argsort(-weights, axis=1, kind="stable")
-    cells = np.arange(len(small.axes.cells))
+    cells = np.arange(len(walk.program.axes.cells))
     if len(weights) == 1:
         order = np.repeat(order, cells.size, axis=0)
     losses = np.stack([vertex.loss for vertex in walk.vertices])
-    # The r-th rule takes the r-th heaviest of each cell; a cell with fewer repeats its last.
     count = np.maximum(np.count_nonzero(weights > 1e-6, axis=1), 1)
     return [losses[order[cells, np.minimum(r, count - 1)], cells] for r in range(int(count.max()))]

@@ -80,3 +80,125 @@ def ratio_sums(order, left, weight, won, lost, decision, hit, made, terms, sums)
         parts[decision] = _ratio(terms, decision, hit[decision], made[decision])
         total += parts[j] + parts[decision] - before
         sums[i + 1] = total
+
+
+@njit
+def _sort(at, order, bucket, low, high):
+    """Write the order of values between two ends: by buckets first, then within each."""
+    count = at.size
+    scale = (count - 1) / (high - low)
+    starts = np.zeros(count + 1, np.int64)
+    for i in range(count):
+        bucket[i] = min(max(int((at[i] - low) * scale), 0), count - 1)
+        starts[bucket[i] + 1] += 1
+    for b in range(count):
+        starts[b + 1] += starts[b]
+    for i in range(count):
+        place = starts[bucket[i]]
+        starts[bucket[i]] += 1
+        order[place] = i
+    for i in range(1, count):
+        item, place = order[i], i
+        while place > 0 and at[order[place - 1]] > at[item]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = item
+
+
+@njit
+def _best_count(at, order, series, here, reach, closest, gain):
+    """Return how many rows to let in: where the mean of ``2 * reach + 1`` neighbours in the series is smallest."""
+    count = order.size
+    sums = np.empty(count + 2 * reach + 2)
+    sums[0] = 0.0
+    for i in range(count + 2 * reach + 1):
+        sums[i + 1] = sums[i] + series[min(max(i - reach, 0), count)]
+    width = 2 * reach + 1
+    now = (sums[here + width] - sums[here]) / width
+    best, least = here, now - gain
+    for i in range(count + 1):
+        if 0 < i < count:
+            below, above = at[order[i - 1]], at[order[i]]
+            if above - below <= closest * (2 + abs(above) + abs(below)):
+                continue
+        mean = (sums[i + width] - sums[i]) / width if reach else series[i]
+        if mean < least:
+            best, least = i, mean
+    return best
+
+
+@njit(nogil=True, cache=True)
+def sweep_ratios(
+    table, column, slope, offset, cell,
+    decisions, best, proba, labels, weights, match,
+    starts, near, reach, smooth, closest, gain, terms, sign, hit, made,
+):  # fmt: skip
+    """Give each factor and each constant in turn the best value within reach; return how many have moved."""
+    moves, k, size = 0, column.size, near.size
+    at, weight, won, lost = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    rows, left, order, bucket = (
+        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    )  # fmt: skip
+    series, none = np.empty(size + 1), proba[:0, 0].copy()
+    for line in range(2 * k):
+        j, factor = line % k, line < k
+        if match[j] < 0 or slope[0, j] <= 0:
+            continue
+        old = slope[0, j] if factor else offset[0, j]
+        width = reach * slope[0, j] / 4
+        low, high = (old / (1 + reach), old * (1 + reach)) if factor else (old - width, old + width)
+        own = proba[:, match[j]]
+        count = moving_rows(
+            table, column, slope, offset, cell, decisions, best, proba, labels, weights, match,
+            j, own, own if factor else own[:0], True, low, high,
+            near[starts[j] : starts[j + 1]], at, rows, left, weight, won, lost,
+        )  # fmt: skip
+        if count == 0:
+            continue
+        _sort(at[:count], order[:count], bucket, low, high)
+        here = 0
+        for i in range(count):
+            if decisions[rows[i]] == j:
+                here += 1
+        # The sums before any row has entered.
+        for i in range(here):
+            r = order[i]
+            hit[left[r]] += lost[r]
+            made[left[r]] += weight[r]
+            hit[j] -= won[r]
+            made[j] -= weight[r]
+        start_hit, start_made = hit.copy(), made.copy()
+        ratio_sums(order[:count], left, weight, won, lost, j, start_hit, start_made, terms, series[: count + 1])
+        for i in range(count + 1):
+            series[i] *= sign
+        chosen = _best_count(
+            at, order[:count], series[: count + 1], here, int(smooth * here), closest, gain
+        )
+        for i in range(chosen):
+            r = order[i]
+            hit[left[r]] -= lost[r]
+            made[left[r]] -= weight[r]
+            hit[j] += won[r]
+            made[j] += weight[r]
+        if chosen == here:
+            continue
+        moves += 1
+        new = (at[order[max(chosen - 1, 0)]] + at[order[min(chosen, count - 1)]]) / 2
+        if chosen == 0 or chosen == count:
+            # Half way to the next row that is out of reach, or rather to where one might be.
+            new = (new + (low if chosen == 0 else high)) / 2
+        if factor:
+            slope[:, j] = new
+        else:
+            offset[:, j] = new
+        for i in range(chosen, count):
+            r = rows[order[i]]
+            if decisions[r] == j:
+                decisions[r] = left[order[i]]
+                best[r] = slope[0, decisions[r]] * table[r, column[decisions[r]]] + offset[0, decisions[r]]
+        for i in range(chosen):
+            decisions[rows[order[i]]] = j
+        for r in range(decisions.size):
+            if decisions[r] == j:
+                best[r] = slope[0, j] * table[r, column[j]] + offset[0, j]
+    return moves
