@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 
 import charts
 import page
@@ -42,6 +43,7 @@ def main() -> int:
     parser.add_argument(
         "--only", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS), metavar="EXPERIMENT"
     )
+    parser.add_argument("--splits", type=int, help="only this many splits")
     parser.add_argument("--sets", nargs="+", metavar="DATASET", help="only these data sets")
     parser.add_argument(
         "--report", action="store_true", help="run nothing, write the tables, figures and page"
@@ -52,6 +54,8 @@ def main() -> int:
     parser.add_argument("--no-report", action="store_true", help="run only")
     options = parser.parse_args()
     settings = budgets.QUICK if options.quick else budgets.PAPER if options.paper_budgets else budgets.FULL
+    if options.splits:
+        settings = replace(settings, splits=options.splits)
     for name in [] if options.report else options.only:
         table, tasks = EXPERIMENTS[name](settings)
         for word in options.again:

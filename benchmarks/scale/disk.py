@@ -2,8 +2,8 @@
 
     python benchmarks/scale/disk.py --rows 10000000
 
-The bars are 12 passes and 1 GB. A pass is one read of all probabilities, the first of which checks them. Every solve runs
-in a process of its own, whose largest resident memory is measured by the system.
+The bars are 12 passes and 1 GB. A pass is one read of all probabilities, the first of which checks them. Every solve
+runs in a process of its own, whose largest resident memory is measured by the system.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def main() -> None:
             for confusion in confusions:
                 command = [sys.executable, __file__, "--solve", "--folder", name, "--problem", problem]
                 command += ["--confusion", confusion, "--threads", str(options.threads)]
-                done = subprocess.run(command, check=True, capture_output=True, text=True)
+                done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
                 found = json.loads(done.stdout)
                 kept = (found["passes"] or 0) <= PASSES and found["gigabytes"] <= MEMORY
                 each = (found["seconds"] - found["first_pass"]) / max((found["passes"] or 1) - 1, 1)

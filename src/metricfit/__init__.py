@@ -43,6 +43,7 @@ from metricfit.metrics import (
 )
 from metricfit.model_policy import ModelPolicy
 from metricfit.oracles import RetrainOracle
+from metricfit.oracles.scores import scores
 from metricfit.policy import Policy
 from metricfit.problem import InfeasibleError
 from metricfit.result import Result

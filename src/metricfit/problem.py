@@ -257,9 +257,9 @@ class Program:
         """Return what each cell adds to u, as a sparse matrix (entries of u, cells)."""
         rows, cells = self._places
         data = self.matrix.data * counted.ravel()[self.matrix.indices]
-        return sp.csc_array(
-            sp.coo_array((data, (rows, cells)), shape=(self.constant.size, len(self.axes.cells)))
-        )
+        used = data != 0  # a rule that never takes most decisions has few entries
+        shape = self.constant.size, len(self.axes.cells)
+        return sp.csc_array(sp.coo_array((data[used], (rows[used], cells[used])), shape=shape))
 
     @cached_property
     def _places(self) -> tuple[Any, Any]:

@@ -301,6 +301,15 @@ def test_arrays_of_any_order_are_read_and_none_is_written(engine):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("N", [5, 200])
+@pytest.mark.parametrize("k", [3, 40])
+def test_rows_that_are_no_numbers_stay_inside_the_statistic(k, N):
+    P, loss = np.full((N, k), np.nan), np.random.default_rng(0).normal(size=(1, 2, k))
+    decisions = decide(P, None, loss, np.arange(k), layout="diagonal", **NUMBA)
+    assert decisions.min() >= 0
+    assert decisions.max() < k
+
+
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 def test_decisions_are_put_where_asked(engine):
     P, _, cell, _, loss, match = make(200, 7, 7, 2)

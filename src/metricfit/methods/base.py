@@ -128,6 +128,7 @@ class Walk:
     seed: int | None = None
     vertices: list[Vertex] = field(default_factory=list)
     vectors: list[FloatArray] = field(default_factory=list)
+    expected: dict[bytes, Vertex] = field(default_factory=dict)
     calls: int = 0
     started: float = field(default_factory=time.perf_counter)
 
@@ -136,6 +137,11 @@ class Walk:
         """Time since the start."""
         return time.perf_counter() - self.started
 
+    @property
+    def late(self) -> bool:
+        """Whether the time is used up."""
+        return self.seconds >= self.max_seconds
+
     def call(self, price: FloatArray) -> int:
         """Ask for the best rule for ``price @ u`` and return its place in `vertices`."""
         return self.ask(self.program.loss(price))
@@ -143,7 +149,9 @@ class Walk:
     def ask(self, loss: FloatArray) -> int:
         """Ask for the best rule for a loss and return its place in `vertices`."""
         self.spend()
-        return self.add(self.oracle(_unit(loss), self.program.layout))
+        unit = _unit(loss)
+        known = self.expected.get(unit.tobytes()) if self.expected else None
+        return self.add(self.oracle(unit, self.program.layout) if known is None else known)
 
     def spend(self) -> None:
         """Count one pass over the rows; end the walk when the budget is used up."""
@@ -155,14 +163,22 @@ class Walk:
 
     def ask_all(self, losses: Sequence[FloatArray]) -> list[int]:
         """Ask for the best rules for several losses, in one pass over the rows where the oracle can, as far as the budget goes."""
-        wanted = [_unit(loss) for loss in losses[: max(self.max_calls - self.calls, 0)]]
+        self.expect(losses)
+        places: list[int] = []
+        for loss in losses[: max(self.max_calls - self.calls, 0)]:
+            if places and self.late:
+                break
+            places.append(self.ask(loss))
+        return places
+
+    def expect(self, losses: Sequence[FloatArray]) -> None:
+        """Name losses that may be asked for next: an oracle that can answers all of them in one pass over the rows."""
         many = getattr(self.oracle, "many", None)
-        if many is None:
-            found = [self.oracle(loss, self.program.layout) for loss in wanted]
-        else:
-            found = many(wanted, self.program.layout) if wanted else []
-        self.calls += len(found)
-        return [self.add(vertex) for vertex in found]
+        left = max(self.max_calls - self.calls, 0)
+        if many is not None and len(losses[:left]) > 1:
+            units = [_unit(loss) for loss in losses[:left]]
+            found = many(units, self.program.layout)
+            self.expected = {unit.tobytes(): vertex for unit, vertex in zip(units, found, strict=True)}
 
     def add(self, vertex: Vertex) -> int:
         """Keep a vertex that came from elsewhere (a warm start)."""

@@ -18,6 +18,8 @@ from metricfit.problem import Program
 
 # The inner problem of a level is undecided when its minimum is known to be this close to zero.
 UNDECIDED = 1e-9
+# Where labels are counted, a level stands when this many rules near the priced one do not help to beat it.
+PROBES = 4
 
 
 class Bisection(Pruned):
@@ -86,7 +88,7 @@ class Bisection(Pruned):
             level = (low + high) / 2
             inner = replace(program, objective=level_goal(program, level))
             beaten = False
-            for iterate in generate(inner, walk, columns):
+            for iterate in generate(inner, walk, columns, PROBES):
                 value = inner.value(iterate.u)
                 beaten = value <= 0 and program.excess(iterate.u) <= FEASIBLE
                 if beaten:
@@ -94,7 +96,8 @@ class Bisection(Pruned):
                 elif iterate.bound >= 0:
                     bound = max(bound, level)
                 yield replace(best, bound=bound)
-                if beaten or iterate.bound >= 0 or value - iterate.bound <= UNDECIDED:
+                decided = iterate.bound >= 0 or value - iterate.bound <= UNDECIDED
+                if beaten or (iterate.settled and decided):
                     break
             if not beaten:
                 low = level

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.profile import Profile, Series
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.scan import Kind, Line, Scan
+from metricfit.oracles.scan import Kind, Line, Scan, Sweep
 from metricfit.problem import Program
 from metricfit.types import FloatArray, IntArray
 
@@ -41,11 +41,14 @@ class Stage(NamedTuple):
 NEAR = 3.0
 # Most rows are far from entering most decisions, so rounds that look only near the weights as they are cost a
 # fraction of those that look everywhere, which come last.
-FREE = (Stage(2, NEAR, smooth=SMOOTH), Stage(6, NEAR), Stage(3))
-CONSTRAINED = (Stage(2, None, 1.0, SMOOTH), Stage(2, None, 10.0), Stage(6))
+FREE = (Stage(2, NEAR, smooth=SMOOTH), Stage(6, NEAR))
+CONSTRAINED = (Stage(2, None, 1.0, SMOOTH), Stage(2, None, 10.0))
+CLOSING = (Stage(4),)
 
 
-def polish(program: Program, walk: Walk, profile: Profile, place: int) -> Iterator[Iterate]:
+def polish(
+    program: Program, walk: Walk, profile: Profile, place: int, stages: Sequence[Stage]
+) -> Iterator[Iterate]:
     """Improve the rule of a vertex weight by weight; yield what is reached after each round."""
     make = getattr(walk.oracle, "scan", None)
     if make is None:
@@ -54,20 +57,23 @@ def polish(program: Program, walk: Walk, profile: Profile, place: int) -> Iterat
     scan: Scan = make(vertex.loss, program.layout)
     statistic = vertex.statistic
     wanted = weights_of(program, vertex.loss)
-    for stage in CONSTRAINED if program.limits else FREE:
-        scan.refresh()
+    for stage in stages:
         for _ in range(stage.sweeps):
             before = _merit(program, program.vector(statistic), stage.penalty)
             done = False
             try:
                 moves = 0
-                for decision, kind, cell in wanted:
-                    walk.spend()
-                    reach = NEAR if kind == "offset" and program.axes.match[decision] >= 0 else stage.reach
-                    statistic, moved = _step(
-                        scan, profile, scan.line(decision, kind, cell, stage.reach), statistic, stage
-                    )
-                    moves += moved
+                if profile.only and _compiled(scan, walk, wanted):
+                    sign, ratios = profile.only
+                    sweep = Sweep(NEAR, stage.reach is None, stage.smooth, GAIN)
+                    moves = scan.sweep(ratios.terms, sign, statistic, sweep)
+                else:
+                    for decision, kind, cell in wanted:
+                        walk.spend()
+                        constant = kind == "offset" and program.axes.match[decision] >= 0
+                        line = scan.line(decision, kind, cell, NEAR if constant else stage.reach)
+                        statistic, moved = _step(scan, profile, line, statistic, stage)
+                        moves += moved
                 done = True
             finally:
                 if not done:  # the budget has ended; what has been reached is not to be lost
@@ -77,11 +83,19 @@ def polish(program: Program, walk: Walk, profile: Profile, place: int) -> Iterat
             place = walk.ask(scan.loss.copy())
             statistic = walk.vertices[place].statistic
             yield single(walk, place)
-            if (
-                not stage.smooth
-                and before - _merit(program, walk.vectors[place], stage.penalty) <= walk.tol / 10
-            ):
+            if before - _merit(program, walk.vectors[place], stage.penalty) <= walk.tol:
                 break
+
+
+def _compiled(scan: Scan, walk: Walk, wanted: list[tuple[int, Kind, int | None]]) -> bool:
+    """Whether all weights can be gone through at once; they then count as that many calls."""
+    if scan.engine != "numba" or scan.layout != "diagonal" or walk.calls + len(wanted) > walk.max_calls:
+        return False
+    if any(cell is not None for _, _, cell in wanted):
+        return False
+    walk.spend()
+    walk.calls += len(wanted) - 1
+    return True
 
 
 def single(walk: Walk, place: int) -> Iterate:

@@ -114,7 +114,8 @@ def corrected(walk: Walk, profile: Profile, reached: Iterate, newest: int) -> It
         weight = float(reached.weights[place])
         if place == newest or weight == 1.0:
             continue
-        without = reached.weights.copy()
+        without = np.zeros(max(reached.weights.size, newest + 1))
+        without[: reached.weights.size] = reached.weights
         without[place] = 0.0
         without[newest] += weight
         exchanged = Iterate(without, reached.u + weight * (walk.vectors[newest] - walk.vectors[place]))

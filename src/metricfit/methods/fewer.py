@@ -39,9 +39,9 @@ def fewer_rules(program: Program, walk: Walk, best: Iterate, slack: float) -> It
         if good(columns.u(corner)):
             alpha = _only(columns, corner)
             break
-    for fewer, start in _heaviest(columns, alpha):
+    for fewer, start in () if walk.late else _heaviest(columns, alpha):
         try:
-            found = Master(program).solve(fewer, start)
+            found = Master(program, walk).solve(fewer, start)
         except Unsolved:
             continue
         if good(found.u):

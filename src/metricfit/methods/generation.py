@@ -29,7 +29,7 @@ def generate(
     ``probes`` matters only where labels are counted: the plug-in rule is then not quite the cheapest one, so the walk is
     settled when that many random rules around the priced one have not gained ``tol`` either.
     """
-    master = Master(program)
+    master = Master(program, walk)
     alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
     previous = None
     idle = np.zeros(len(columns), np.int64)

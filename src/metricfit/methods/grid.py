@@ -54,7 +54,9 @@ class Grid(Pruned):
         self.mixed = mixed
 
     def refusal(self, program: Program) -> str | None:
-        """Say that there are too many weights, where there are."""
+        """Say when there are too many weights, or when weights are not enough."""
+        if program.layout == "full":
+            return "the problem looks at single entries of the confusion matrix; grid weighs decisions only"
         free = _free(program)
         if free > MOST_FREE:
             return (
@@ -90,17 +92,13 @@ def _free(program: Program) -> int:
 
 def _loss(program: Program, odds: FloatArray, margins: FloatArray) -> FloatArray:
     """Return the loss whose rule weighs decisions by the balanced weights times odds (cell by cell)."""
-    cells, _, k = shape_of(program.layout, program.axes)
+    cells, height, k = shape_of(program.layout, program.axes)
     match, prior = program.axes.match, margins.sum(axis=0)
     weights = np.ones((cells, k))
     weights[:, 1:] = odds.reshape(cells, k - 1)
     named = match >= 0
     weights[:, named] /= np.maximum(prior[match[named]], 1e-12)
-    loss = np.zeros(shape_of(program.layout, program.axes))
-    if program.layout == "diagonal":
-        loss[:, 0, named] = -weights[:, named]
-        loss[:, 1, ~named] = -weights[:, ~named]
-    else:
-        loss[:, match[named], named] = -weights[:, named]
-        loss[:, :, ~named] = -weights[:, None, ~named]
+    loss = np.zeros((cells, height, k))
+    loss[:, 0, named] = -weights[:, named]
+    loss[:, 1, ~named] = -weights[:, ~named]
     return loss

@@ -98,20 +98,18 @@ def minimise_linear(columns: Columns, body: Polyhedron, cost: FloatArray) -> tup
     program, count = columns.program, len(columns)
     width, cells = program.constant.size, len(program.axes.cells)
     rows, offsets = body.system()
-    cost = np.append(cost, np.zeros(rows.shape[1] - cost.size))
-    system = sp.hstack([rows[:, :width] @ columns.matrix, rows[:, width:]], format="csr")
-    each = np.ones(count), (columns.cell, np.arange(count))
-    convexity = sp.csr_array(each, shape=(cells, system.shape[1]))
-    allowed = -offsets - rows[:, :width] @ program.constant
+    # With v as unknowns of their own the system stays sparse, however many cells a row speaks of.
+    convexity = sp.csr_array((np.ones(count), (columns.cell, np.arange(count))), shape=(cells, count))
+    mixed = sp.block_array([[columns.matrix, -sp.eye_array(width, rows.shape[1])], [convexity, None]], format="csr")
     spare = SPARE * body.belongs_to(Limit)
     for slack in (spare, 0 * spare) if spare.any() else (spare,):
         answer = linprog(
-            np.concatenate([cost[:width] @ columns.matrix, cost[width:]]),
-            A_ub=system,
-            b_ub=allowed - slack,
-            A_eq=convexity,
-            b_eq=np.ones(cells),
-            bounds=[(0, None)] * count + [(None, None)] * len(body.maxima),
+            np.concatenate([np.zeros(count), cost, np.zeros(rows.shape[1] - cost.size)]),
+            A_ub=sp.hstack([sp.csr_array((offsets.size, count)), rows], format="csr"),
+            b_ub=-offsets - slack,
+            A_eq=mixed,
+            b_eq=np.concatenate([-program.constant, np.ones(cells)]),
+            bounds=[(0, None)] * count + [(None, None)] * rows.shape[1],
             method="highs-ds",
             options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
         )

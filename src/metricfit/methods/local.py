@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
 from metricfit.layout import expand, shape_of
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
-from metricfit.methods.columns import Columns
-from metricfit.methods.coordinate import polish, single, weights_of
+from metricfit.methods.coordinate import CLOSING, CONSTRAINED, FREE, polish, single, weights_of
 from metricfit.methods.corrective import descend, descend_within, merit
-from metricfit.methods.generation import generate
 from metricfit.methods.guard import generalising, warn_if_few
 from metricfit.methods.profile import Profile
 from metricfit.methods.relaxation import bound_of_ratios
@@ -22,8 +21,8 @@ from metricfit.metrics.means import h_mean
 from metricfit.problem import InfeasibleError, Problem, Program
 from metricfit.types import FloatArray
 
-# Oracle calls for a surrogate, which is only a start.
-SURROGATE_CALLS = 6
+# Steps towards the best mixture for a surrogate, which is only a start.
+SURROGATE_STEPS = 3
 # By how much the logarithms of weights are changed for another try.
 KICK = 0.3
 
@@ -39,7 +38,7 @@ class Local(Method):
     Parameters
     ----------
     tries : int
-        How many rules are polished: the best ones first, then changed copies of the best one.
+        How many rules are polished: the best of each start in the order of their values, then changed copies of the best of all.
     shrink : bool
         Whether to go back towards plain argmax as far as that is better on rows held out from those given (five folds). It needs the plug-in
         oracle on rows in memory.
@@ -64,7 +63,7 @@ class Local(Method):
     constrained = True
     nonconvex = True
 
-    def __init__(self, tries: int = 3, shrink: bool = False) -> None:
+    def __init__(self, tries: int = 2, shrink: bool = False) -> None:
         if isinstance(tries, bool) or int(tries) != tries or tries < 0:
             raise ValueError(f"tries must be a whole number >= 0, got {tries!r}")
         if not isinstance(shrink, bool):
@@ -82,23 +81,23 @@ class Local(Method):
             walk.oracle.expect(min(walk.max_calls, self.calls(program)))
         profile = Profile(program)
         random = np.random.default_rng(walk.seed if walk.seed is not None else 0)
+        within = bool(program.limits) and program.convex_limits
         if not self.shrink:
             warn_if_few(walk.oracle, len(weights_of(program, argmax_loss(program))))
-        starts = list(range(len(walk.vertices)))
+        candidates = [_best(program, walk)] if walk.vertices else []
         for loss in self._losses(program, walk, random):
-            starts.append(walk.ask(loss))
-            yield single(walk, starts[-1])
+            start = walk.ask(loss)
+            yield single(walk, start)
+            if not within:
+                yield from descend(program, walk, profile, start)
+            candidates.append(_best(program, walk, start))
         if walk.oracle.exact:
-            bound = bound_of_ratios(program, walk)
-            yield Iterate(np.eye(1)[0], walk.vectors[0], bound)
+            yield Iterate(np.ones(1), walk.vectors[0], bound_of_ratios(program, walk))
         if program.limits:
             for vertex in constant_rules(program, walk.oracle.margins):
                 walk.add(vertex)
-        if not (program.limits and program.convex_limits):
-            for place in starts:
-                yield from descend(program, walk, profile, place)
-        yield from self._polished(program, walk, profile, random)
-        if program.limits and program.convex_limits:
+        yield from self._polished(program, walk, profile, candidates, random)
+        if within:
             yield from descend_within(program, walk, profile)
         elif program.limits and min(map(program.excess, walk.vectors)) > FEASIBLE:
             raise _infeasible(program, walk)
@@ -117,40 +116,45 @@ class Local(Method):
         margins = walk.oracle.margins
         yield argmax_loss(program)
         yield balanced_loss(program, margins)
+        shift = getattr(walk.oracle, "prior_shift", None)
+        if shift is not None:
+            yield diagonal_loss(program, np.exp(shift))
         prior = margins.sum(axis=0)
         if np.all(prior > 0) and np.isin(np.arange(program.axes.n), program.axes.match).all():
             yield _surrogate(Problem(h_mean()).bind(program.axes, margins), program, walk)
             yield diagonal_loss(program, prior**-0.5 * np.exp(KICK * random.normal(size=prior.size)))
 
     def _polished(
-        self, program: Program, walk: Walk, profile: Profile, random: np.random.Generator
+        self, program: Program, walk: Walk, profile: Profile, starts: list[int], random: np.random.Generator
     ) -> Iterator[Iterate]:
-        """Polish the best rules found; then the best of all, changed at random."""
-        order = sorted(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t]))
-        done: set[bytes] = set()
+        """Polish the best starts; then the best of all, changed at random; then look at all values of its weights."""
+        starts = sorted(dict.fromkeys(starts), key=lambda t: merit(program, walk.vectors[t]))
         for attempt in range(self.tries):
-            fresh = [t for t in order if walk.vertices[t].statistic.tobytes() not in done]
-            if attempt < 2 and fresh:
-                place = fresh[0]
-                done.add(walk.vertices[place].statistic.tobytes())
+            if attempt < len(starts):
+                place = starts[attempt]
             else:
-                best = min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t]))
-                loss = walk.vertices[best].loss
+                loss = walk.vertices[_best(program, walk)].loss
                 place = walk.ask(loss * np.exp(KICK * random.normal(size=(1, *loss.shape[1:]))))
-            yield from polish(program, walk, profile, place)
+            yield from polish(program, walk, profile, place, CONSTRAINED if program.limits else FREE)
+        if self.tries:
+            yield from polish(program, walk, profile, _best(program, walk), CLOSING)
+
+
+def _best(program: Program, walk: Walk, first: int = 0) -> int:
+    """Return the place of the best rule from a place on."""
+    return min(range(first, len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t]))
 
 
 def _surrogate(surrogate: Program, program: Program, walk: Walk) -> FloatArray:
     """Return the loss that is priced at the (nearly) best mixture for a concave metric."""
-    inner = Walk(surrogate, walk.oracle, walk.tol, max(1, min(SURROGATE_CALLS, walk.max_calls - walk.calls)))
-    columns = Columns(surrogate)
-    for loss in (argmax_loss(surrogate), balanced_loss(surrogate, walk.oracle.margins)):
-        place = inner.ask(loss)
-        columns.add(place, inner.vertices[place])
-    u = inner.vectors[-1]
-    for iterate in islice(generate(surrogate, inner, columns), SURROGATE_CALLS - 2):
-        u = iterate.u
-    walk.calls += inner.calls
+    inner = replace(walk, program=surrogate, vertices=[], vectors=[])
+    profile = Profile(surrogate)
+    try:
+        u = inner.vectors[inner.ask(balanced_loss(surrogate, walk.oracle.margins))]
+        for iterate in islice(descend(surrogate, inner, profile, 0), SURROGATE_STEPS):
+            u = iterate.u
+    finally:
+        walk.calls = inner.calls
     loss = surrogate.loss(surrogate.objective.gradient(u))
     loss = expand(loss, surrogate.layout, program.axes) if program.layout == "full" else loss
     return loss.reshape(shape_of(program.layout, program.axes))

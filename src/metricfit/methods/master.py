@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from metricfit.methods.base import Walk
 from metricfit.methods.columns import Columns, Solution, Unsolved
 from metricfit.methods.cone import solve_cone
 from metricfit.methods.curve import FLAT, Curve, Parts, smooth_parts
@@ -30,8 +31,8 @@ DINKELBACH_STEPS = 30
 class Master:
     """Solves one program over growing columns; what does not depend on the columns is built once."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, walk: Walk | None = None) -> None:
+        self.program, self.walk = program, walk
 
     def solve(self, columns: Columns, alpha: FloatArray) -> Solution:
         """Return the best mixture of the columns, starting from ``alpha``; raise `Unsolved` when solvers fail."""
@@ -55,7 +56,7 @@ class Master:
                 best = found
             else:  # no better mixture, but the multipliers now belong to the best level
                 best = replace(found, alpha=best.alpha, u=best.u)
-            if gained <= 1e-10:
+            if gained <= 1e-10 or self._late:
                 break
             alpha = found.alpha
         assert best is not None
@@ -66,6 +67,10 @@ class Master:
         if parts is None or not self._flat_limits:
             return solve_cone(self.program, goal, columns)
         return self._newton(parts, columns, alpha)
+
+    @property
+    def _late(self) -> bool:
+        return self.walk is not None and self.walk.late
 
     @cached_property
     def _parts(self) -> Parts | None:
@@ -110,7 +115,7 @@ class Master:
                 size = next((s for s in 0.5 ** np.arange(30) if curve.merit(u + s * move) < before), 0.0)
             alpha = columns.normalised((1 - size) * alpha + size * target)
             u = columns.u(alpha)
-            if before - curve.merit(u) <= 1e-9 * (1 + abs(before)) and size in (0.0, 1.0):
+            if self._late or (before - curve.merit(u) <= 1e-9 * (1 + abs(before)) and size in (0.0, 1.0)):
                 break
         return self._solution(parts, body, columns, alpha, duals)
 

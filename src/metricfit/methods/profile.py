@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metricfit.metrics.batch import values, vectorised
-from metricfit.metrics.expression import Entries, Node, Total
+from metricfit.metrics.expression import Constant, Entries, Node, Sum, Total
 from metricfit.metrics.nonlinear import Quotient
 from metricfit.oracles.kernels import Engine
 from metricfit.oracles.scan import Line, Scan
@@ -90,6 +90,31 @@ class Ratios:
         return float(series.min()), float(series.max())
 
 
+class Affine(NamedTuple):
+    """``constant`` plus multiples of sums of ratios."""
+
+    constant: float
+    terms: tuple[tuple[float, Ratios], ...]
+
+    @classmethod
+    def of(cls, node: Node, program: Program, scale: float = 1.0) -> Affine | None:
+        """Write a node of size one in this form; None if it is not of it."""
+        ratios = Ratios.of(node, program)
+        if ratios is not None:
+            return cls(scale * ratios.constant, ((scale, ratios),))
+        if isinstance(node, Constant) and node.size == 1:
+            return cls(scale * float(node.values[0]), ())
+        if not isinstance(node, Sum) or node.size != 1:
+            return None
+        parts = [cls.of(part, program, scale * coefficient) for coefficient, part in node.terms]
+        if any(part is None for part in parts):
+            return None
+        return cls(
+            scale * node.constant + sum(part.constant for part in parts if part),
+            tuple(term for part in parts if part for term in part.terms),
+        )
+
+
 def _coefficients(part: Entries, program: Program) -> FloatArray:
     rows = program.matrix[part.start : part.stop].toarray()
     return rows.reshape(part.size, len(program.axes.cells), 2, program.axes.k)
@@ -114,6 +139,8 @@ class Profile:
         # The sums come behind the entries, whose number is only known now.
         parts = [_shifted(part, kept.size) for part in parts] if self.exact else parts
         self.objective, self.metrics = parts[0], parts[1:]
+        affine = None if program.limits else Affine.of(program.objective, program)
+        self.only = affine.terms[0] if affine is not None and len(affine.terms) == 1 else None
         self.matrix, self.constant = program.matrix[kept], program.constant[kept]
 
     def _reduced(self, node: Node) -> Node:

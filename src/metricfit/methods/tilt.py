@@ -8,6 +8,8 @@ whatever probe around it gained something.
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
 from metricfit.methods.base import Walk
@@ -23,10 +25,11 @@ class Tilt:
     def __init__(self, walk: Walk, probes: int) -> None:
         self.walk, self.probes = walk, 0 if walk.oracle.exact else probes
         self.random = np.random.default_rng(0 if walk.seed is None else walk.seed)
-        self.center = np.zeros(walk.program.axes.n)
+        self.center: FloatArray = np.zeros(walk.program.axes.n)
         if self.probes and hasattr(walk.oracle, "prior_shift"):
             self.center = walk.oracle.prior_shift
         self.tried: FloatArray | None = None
+        self.drawn: deque[tuple[FloatArray, FloatArray]] = deque()
         self.value, self.misses, self.count = np.inf, 0, 0
 
     @property
@@ -50,14 +53,24 @@ class Tilt:
             self.misses = self.misses + 1 if gained < self.walk.tol else 0
             if gained > self.walk.tol / 10:
                 self.center = self.tried
+                self.drawn.clear()
         self.value = min(self.value, value)
         if self.done:
             return None
-        spread = SPREADS[self.count % len(SPREADS)]
-        self.tried = self.center + spread * self.random.normal(size=self.center.size)
+        if not self.drawn:
+            self._draw(loss)
         self.count += 1
-        noise = np.exp(spread * self.random.normal(size=loss.shape))
-        return self.walk.ask(self._tilted(loss, self.tried) * noise)
+        self.tried, asked = self.drawn.popleft()
+        return self.walk.ask(asked)
+
+    def _draw(self, loss: FloatArray) -> None:
+        """Draw the probes that are asked one by one as long as none of them gains anything."""
+        for number in range(self.count, self.count + self.probes - self.misses):
+            spread = SPREADS[number % len(SPREADS)]
+            tilt = self.center + spread * self.random.normal(size=self.center.size)
+            noise = np.exp(spread * self.random.normal(size=loss.shape))
+            self.drawn.append((tilt, self._tilted(loss, tilt) * noise))
+        self.walk.expect([asked for _, asked in self.drawn])
 
     def _tilted(self, loss: FloatArray, tilt: FloatArray) -> FloatArray:
         program, scale = self.walk.program, np.exp(tilt)

@@ -109,7 +109,7 @@ def _last_argmin(x: Any, first: Any, slope: Any, offset: Any, a: Any, keys: Any)
 
 @njit
 def _decide_wide(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
-    n, width = P.shape[1], slope.shape[1]
+    n, width, last = P.shape[1], slope.shape[1], np.int32(match.size - 1)
     flat, x = P.reshape(-1), np.zeros(width, P.dtype)
     keys = np.full(width, _key(P.dtype.type(0)))
     # Rows are read in place if decisions are in the order of the classes. Lanes of no class then read what
@@ -120,12 +120,13 @@ def _decide_wide(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: An
             in_place = 0
     for r in range(in_place):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
-        out[r] = _last_argmin(flat, np.uintp(r) * np.uintp(n), slope, offset, a, keys)
+        # The minimum: rows of NaN would choose a lane of the padding, and be counted outside the statistic.
+        out[r] = min(last, _last_argmin(flat, np.uintp(r) * np.uintp(n), slope, offset, a, keys))
     for r in range(in_place, out.size):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         for j in range(match.size):
             x[j] = P[r, max(match[j], 0)]
-        out[r] = _last_argmin(x, np.uintp(0), slope, offset, a, keys)
+        out[r] = min(last, _last_argmin(x, np.uintp(0), slope, offset, a, keys))
 
 
 @njit(nogil=True, cache=True)

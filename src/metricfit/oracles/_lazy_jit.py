@@ -10,53 +10,119 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from metricfit.oracles._jit import NARROW, _key, _last_argmin, _tally_hits
-from metricfit.oracles._jit import BANKS as BANKS
-from metricfit.oracles.lazy_bounds import ALLOWANCE
+from metricfit.oracles._jit import (
+    BANKS,
+    BLOCK,
+    NARROW,
+    _key,
+    _last_argmin,
+    _tally_hits,
+    decide_diagonal,
+)
+from metricfit.oracles.lazy_bounds import ALLOWANCE, TINY
+
+# Listed rows that are copied together and decided together, few enough to stay in the second-level cache.
+BATCH = 2**15
 
 
 @njit(forceinline=True)
-def _two_least(row: Any, slope: Any, offset: Any, a: Any, match: Any) -> Any:
-    best, second, decision = np.inf, np.inf, 0
-    for j in range(match.size):
-        score = slope[a, j] * row[max(match[j], 0)] + offset[a, j]
-        if score <= best:
-            best, second, decision = score, best, j
-        elif score < second:
-            second = score
-    return best, second, decision
+def _keep_two(x: Any, slope: Any, offset: Any, j: Any, old: Any, new: Any) -> None:
+    # As `_jit._keep`, with the second smallest score.
+    for r in range(BLOCK):
+        score = slope[r] * x[r] + offset[r]
+        best, decision, second = old[0, r], old[1, r], old[2, r]
+        better = score <= best
+        new[0, r] = score if better else best
+        new[1, r] = j if better else decision
+        other = best if better else score
+        new[2, r] = other if other < second else second
 
 
 @njit(forceinline=True)
-def _lanes(P: Any, r: Any, match: Any, in_order: Any, x: Any) -> None:
-    if in_order:
-        x[: P.shape[1]] = P[r]
-    else:
-        for j in range(match.size):
-            x[j] = P[r, max(match[j], 0)]
+def _place(best: Any, second: Any, terms: Any, a: Any, floor: Any) -> Any:
+    """Bucket of a row. The first bits of a positive float are in its order: four buckets to a power of two."""
+    best, second = np.float64(best), np.float64(second)
+    size = abs(best - terms[a, 0]) + abs(second - terms[a, 0])
+    slack = max(second - best - ALLOWANCE * size - terms[a, 2], 0.0)
+    bits = np.float32(slack / (size + terms[a, 1] + TINY)).view(np.int32)
+    return min(max(np.int64(bits >> 21) - floor, 0), 255)
 
 
 @njit
-def _in_order(match: Any, n: Any) -> Any:
-    """Say whether decision j names class j or none, so that a row can be copied into the lanes as it is."""
-    for j in range(match.size):
-        if match[j] >= 0 and match[j] != j:
-            return False
-    return match.size >= n
+def _remember_narrow(
+    P: Any,
+    cell: Any,
+    slope: Any,
+    offset: Any,
+    match: Any,
+    terms: Any,
+    floor: Any,
+    decisions: Any,
+    bucket: Any,
+) -> None:
+    k = match.size
+    x, D, W = np.empty(BLOCK, P.dtype), np.empty(BLOCK, P.dtype), np.empty(BLOCK, P.dtype)
+    state = np.zeros((2, 3, BLOCK), P.dtype)
+    for begin in range(0, P.shape[0], BLOCK):
+        start = min(begin, P.shape[0] - BLOCK)
+        block, codes = P[start : start + BLOCK], cell[start : start + BLOCK]
+        state[0] = np.inf
+        for j in range(k):
+            i = max(match[j], 0)
+            for r in range(BLOCK):
+                x[r] = block[r, i]
+            for r in range(BLOCK):
+                a = np.uintp(codes[r]) if codes.size else np.uintp(0)
+                D[r], W[r] = slope[a, j], offset[a, j]
+            _keep_two(x, D, W, P.dtype.type(j), state[j & 1], state[1 - (j & 1)])
+        last = state[k & 1]
+        for r in range(BLOCK):
+            a = np.uintp(codes[r]) if codes.size else np.uintp(0)
+            decisions[start + r] = np.int32(last[1, r])
+            bucket[start + r] = _place(last[0, r], last[2, r], terms, a, floor)
 
 
 @njit(forceinline=True)
 def _second(keys: Any, decision: Any, highest: Any) -> Any:
-    """Where among the keys the smallest but one is."""
     keys[decision] = highest
-    least = keys[0]
-    for j in range(keys.size):
+    least = highest
+    for j in range(np.uintp(keys.size)):
         least = keys[j] if keys[j] < least else least
-    place = 0
-    for j in range(keys.size):
-        here = np.int32(j) if keys[j] == least else np.int32(0)
-        place = here if here > place else place
-    return place
+    return least
+
+
+@njit
+def _remember_wide(
+    P: Any,
+    cell: Any,
+    slope: Any,
+    offset: Any,
+    match: Any,
+    terms: Any,
+    floor: Any,
+    decisions: Any,
+    bucket: Any,
+) -> None:
+    x, highest = np.zeros(slope.shape[1], P.dtype), _key(P.dtype.type(np.inf))
+    keys = np.full(slope.shape[1], highest)
+    scores = keys.view(P.dtype)
+    in_order = match.size >= P.shape[1]
+    for j in range(match.size):
+        if match[j] >= 0 and match[j] != j:
+            in_order = False
+    for r in range(P.shape[0]):
+        a = np.uintp(cell[r]) if cell.size else np.uintp(0)
+        if in_order:
+            for i in range(np.uintp(P.shape[1])):
+                x[i] = P[r, i]
+        else:
+            for j in range(match.size):
+                x[j] = P[r, max(match[j], 0)]
+        j = _last_argmin(x, np.uintp(0), slope, offset, a, keys)
+        keys[0] = _second(keys, j, highest)
+        keys[0] = _key(scores[0])  # the map from bits to keys is its own inverse
+        decisions[r] = j
+        bucket[r] = _place(slope[a, j] * x[j] + offset[a, j], scores[0], terms, a, floor)
 
 
 @njit(nogil=True, cache=True)
@@ -73,30 +139,12 @@ def remember(
 ) -> None:
     """Decide the rows, and sort them into buckets by the change of the loss that their decision withstands.
 
-    ``terms`` is (cells, 3): shift, span and allowance of :class:`metricfit.oracles.lazy_bounds.Reference`.
+    ``terms`` are those of :class:`metricfit.oracles.lazy_bounds.Reference`, ``floor`` is the bucket 0.
     """
-    x, keys = np.zeros(slope.shape[1], P.dtype), np.full(slope.shape[1], _key(P.dtype.type(0)))
-    in_order, top = _in_order(match, P.shape[1]), np.int64(np.iinfo(np.uint8).max)
-    for r in range(P.shape[0]):
-        a = np.uintp(cell[r]) if cell.size else np.uintp(0)
-        if match.size <= NARROW:
-            best, second, decision = _two_least(P[r], slope, offset, a, match)
-        else:
-            _lanes(P, r, match, in_order, x)
-            j = _last_argmin(x, np.uintp(0), slope, offset, a, keys)
-            other = _second(keys, j, _key(P.dtype.type(np.inf)))
-            best, decision = np.float64(slope[a, j] * x[j] + offset[a, j]), np.int64(j)
-            second = np.float64(slope[a, other] * x[other] + offset[a, other])
-        decisions[r] = decision
-        size = abs(best - terms[a, 0]) + abs(second - terms[a, 0])
-        slack = second - best - ALLOWANCE * size - terms[a, 2]
-        if slack <= 0.0:
-            bucket[r] = 0
-        else:
-            # The first bits of a positive float are in the order of the floats: four buckets to a power of two.
-            radius = np.float32(slack / (size + terms[a, 1]))
-            place = np.int64(radius.view(np.int32) >> 21) - floor
-            bucket[r] = max(np.int64(0), min(place, top))
+    if match.size <= NARROW and P.shape[0] >= BLOCK:
+        _remember_narrow(P, cell, slope, offset, match, terms, floor, decisions, bucket)
+    else:
+        _remember_wide(P, cell, slope, offset, match, terms, floor, decisions, bucket)
 
 
 @njit(nogil=True, cache=True)
@@ -113,17 +161,21 @@ def list_rows(bucket: Any, cell: Any, starts: Any, order: Any) -> None:
 
 @njit(nogil=True, cache=True)
 def decide_some(P: Any, cell: Any, slope: Any, offset: Any, match: Any, rows: Any, out: Any) -> None:
-    """Decide the rows of a list."""
-    x, keys = np.zeros(slope.shape[1], P.dtype), np.full(slope.shape[1], _key(P.dtype.type(0)))
-    in_order = _in_order(match, P.shape[1])
-    for i in range(rows.size):
-        r = rows[i]
-        a = np.uintp(cell[r]) if cell.size else np.uintp(0)
-        if match.size <= NARROW:
-            out[i] = _two_least(P[r], slope, offset, a, match)[2]
-        else:
-            _lanes(P, r, match, in_order, x)
-            out[i] = _last_argmin(x, np.uintp(0), slope, offset, a, keys)
+    """Decide the rows of a list: they are copied, some at a time, and decided by the plain kernel."""
+    n, size = P.shape[1], max(BLOCK, BATCH // P.shape[1])
+    x, codes, decisions = np.empty((size, n), P.dtype), np.empty(size, np.int32), np.empty(size, np.int32)
+    for start in range(0, rows.size, size):
+        stop = min(start + size, rows.size)
+        m = stop - start
+        for i in range(m):
+            r = rows[start + i]
+            for c in range(np.uintp(n)):
+                x[i, c] = P[r, c]
+            if cell.size:
+                codes[i] = cell[r]
+        decide_diagonal(x[:m], codes[: m if cell.size else 0], slope, offset, match, decisions[:m])
+        for i in range(m):
+            out[start + i] = decisions[i]
 
 
 @njit(nogil=True, cache=True)

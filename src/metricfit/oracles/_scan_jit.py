@@ -83,13 +83,20 @@ def ratio_sums(order, left, weight, won, lost, decision, hit, made, terms, sums)
 
 
 @njit
-def _sort(at, order, bucket, low, high):
-    """Write the order of values between two ends: by buckets first, then within each."""
+def _spread(x, positive):
+    # The bits of a positive number are nearly its logarithm.
+    return np.float64(np.float64(x).view(np.int64)) if positive else x
+
+
+@njit
+def _sort(at, order, bucket, positive):
+    """Write the order of values: by buckets first, then within each; positive values are spread by their logarithms."""
     count = at.size
-    scale = (count - 1) / (high - low)
     starts = np.zeros(count + 1, np.int64)
+    low, high = _spread(at.min(), positive), _spread(at.max(), positive)
+    scale = (count - 1) / (high - low) if high > low else 0.0
     for i in range(count):
-        bucket[i] = min(max(int((at[i] - low) * scale), 0), count - 1)
+        bucket[i] = int((_spread(at[i], positive) - low) * scale)
         starts[bucket[i] + 1] += 1
     for b in range(count):
         starts[b + 1] += starts[b]
@@ -131,15 +138,18 @@ def _best_count(at, order, series, here, reach, closest, gain):
 def sweep_ratios(
     table, column, slope, offset, cell,
     decisions, best, proba, labels, weights, match,
-    starts, near, reach, smooth, closest, gain, terms, sign, hit, made,
+    starts, near, reach, anywhere, smooth, gain, closest, terms, sign, hit, made,
 ):  # fmt: skip
-    """Give each factor and each constant in turn the best value within reach; return how many have moved."""
+    """Give each factor and each constant in turn the best value within reach; return how many have moved.
+
+    With ``anywhere``, factors may go to any positive value, and ``near`` must hold all rows for every decision.
+    """
     moves, k, size = 0, column.size, near.size
     at, weight, won, lost = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     rows, left, order, bucket = (
         np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     )  # fmt: skip
-    series, none = np.empty(size + 1), proba[:0, 0].copy()
+    series = np.empty(size + 1)
     for line in range(2 * k):
         j, factor = line % k, line < k
         if match[j] < 0 or slope[0, j] <= 0:
@@ -147,6 +157,8 @@ def sweep_ratios(
         old = slope[0, j] if factor else offset[0, j]
         width = reach * slope[0, j] / 4
         low, high = (old / (1 + reach), old * (1 + reach)) if factor else (old - width, old + width)
+        if factor and anywhere:
+            low, high = 0.0, np.inf
         own = proba[:, match[j]]
         count = moving_rows(
             table, column, slope, offset, cell, decisions, best, proba, labels, weights, match,
@@ -155,7 +167,7 @@ def sweep_ratios(
         )  # fmt: skip
         if count == 0:
             continue
-        _sort(at[:count], order[:count], bucket, low, high)
+        _sort(at[:count], order[:count], bucket, factor)
         here = 0
         for i in range(count):
             if decisions[rows[i]] == j:
@@ -186,7 +198,7 @@ def sweep_ratios(
         new = (at[order[max(chosen - 1, 0)]] + at[order[min(chosen, count - 1)]]) / 2
         if chosen == 0 or chosen == count:
             # Half way to the next row that is out of reach, or rather to where one might be.
-            new = (new + (low if chosen == 0 else high)) / 2
+            new = (new + (low if chosen == 0 else min(high, 3 * new))) / 2
         if factor:
             slope[:, j] = new
         else:

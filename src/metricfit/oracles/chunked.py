@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Literal
 
 import numpy as np
 
+from metricfit.axes import distinct_labels
 from metricfit.confusion import Axes, Cells, encode_labels
 from metricfit.layout import Layout
 from metricfit.oracles.base import Vertex
@@ -23,7 +26,7 @@ SPOOL = 2**28
 
 
 class ChunkedRows:
-    """Checked labels, cells and weights of a source, a few bytes per row, beside the probabilities that stay where they are.
+    """Checked labels, cells and weights of a source, a few bytes per row; the probabilities stay where they are.
 
     Parameters
     ----------
@@ -47,14 +50,15 @@ class ChunkedRows:
         for part in source.parts():
             with counted_from(self.codes.n_rows):
                 labels = encode_labels(part.y, source.classes, source.label_name)
-                weights = check_weights(part.weight, len(labels), allow_zero=True)
+                weights = check_weights(part.weight, len(labels), source.weight_name, allow_zero=True)
                 cells, local = Cells.observe(part.features, len(labels))
             names = cells.names
             place = np.array([found.setdefault(cell, len(found)) for cell in cells.values], np.int32)[local]
             new = ((0, len(found) - len(counts)), (0, 0))
             counts, totals = np.pad(counts, new), np.pad(totals, new)
-            np.add.at(counts, (place, labels), 1)
-            np.add.at(totals, (place, labels), 1.0 if weights is None else weights)
+            slot = place.astype(np.int64) * n + labels
+            counts += np.bincount(slot, minlength=counts.size).reshape(counts.shape)
+            totals += np.bincount(slot, weights, counts.size).reshape(counts.shape)
             self.codes.append(labels, place if names else None, weights)
         check_lengths(**{source.proba_name: source.n_rows, source.label_name: self.codes.n_rows})
         if not totals.any():
@@ -67,7 +71,7 @@ class ChunkedRows:
         self.place = np.empty(len(order), np.int32)
         self.place[order] = np.arange(len(order), dtype=np.int32)
         self.counts, self.totals = counts[order], totals[order]
-        chosen = () if decisions is None else tuple(decisions)
+        chosen = () if decisions is None else distinct_labels(decisions, "decisions")
         self.axes = Axes(source.classes, chosen, Cells(names, tuple(ordered)))
 
     def __len__(self) -> int:
@@ -105,7 +109,8 @@ class Codes:
     def __init__(self, n_classes: int) -> None:
         self.label = np.min_scalar_type(n_classes - 1)
         self.record: np.dtype[np.void] | None = None
-        self.file = tempfile.SpooledTemporaryFile(SPOOL)  # noqa: SIM115  closed when the last pass is over
+        self.file = tempfile.SpooledTemporaryFile(SPOOL)  # noqa: SIM115  closed when nobody needs the rows
+        weakref.finalize(self, self.file.close)
         self.n_rows = 0
 
     def append(self, labels: IntArray, cells: IntArray | None, weights: FloatArray | None) -> None:
@@ -126,8 +131,9 @@ class Codes:
         size = self.record.itemsize
         self.file.seek(start * size)
         records = np.frombuffer(self.file.read(rows * size), self.record)
-        cells = records["cell"] if "cell" in records.dtype.fields else None
-        weights = np.ascontiguousarray(records["weight"]) if "weight" in records.dtype.fields else None
+        names = self.record.names or ()
+        cells = records["cell"] if "cell" in names else None
+        weights = np.ascontiguousarray(records["weight"]) if "weight" in names else None
         return records["label"].astype(np.int32), cells, weights
 
 
@@ -156,6 +162,7 @@ class ChunkedOracle:
     Examples
     --------
     >>> import tempfile
+import weakref
     >>> import numpy as np
     >>> from metricfit.oracles.sources import MappedArray
     >>> with tempfile.TemporaryFile() as file:
@@ -175,16 +182,22 @@ class ChunkedOracle:
         self.rows, self.axes, self.threads = rows, rows.axes, threads
         self.exact = confusion == "model"
         self.total, self.passes = float(rows.totals.sum()), 1
-        wanted, random = fractions(rows.counts), np.random.default_rng(0)
+        wanted, random = fractions(rows.counts, SAMPLE_ROWS), np.random.default_rng(0)
         taken: list[Block] = []
-        soft = np.zeros(rows.totals.shape)
+        self.soft = np.zeros(rows.totals.shape)
         for block in rows.blocks(check=True):
-            soft += block.soft_margins(len(self.axes.cells), threads)
+            self.soft += block.soft_margins(len(self.axes.cells), threads)
             if len(rows) > SAMPLE_ROWS:
                 taken.append(block.taken(wanted, random))
-        self.margins = (soft if self.exact else rows.totals) / self.total
-        self.prior_shift = log_ratio(rows.totals.sum(axis=0), soft.sum(axis=0))
+        self.margins = (self.soft if self.exact else rows.totals) / self.total
+        self.prior_shift = log_ratio(rows.totals.sum(axis=0), self.soft.sum(axis=0))
         self._sample = sample_rows(self.axes, taken, rows.totals) if taken else None
+
+    def as_model(self) -> ChunkedOracle:
+        """Return the same rows with their probabilities as soft labels, which no pass is needed for."""
+        model = copy(self)
+        model.exact, model.margins, model.passes = True, self.soft / self.total, 0
+        return model
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic, in one pass."""

@@ -1,6 +1,6 @@
 """Where Dask runs: the user's cluster, or Dask's default scheduler if there is none.
 
-Both offer the same five steps and leave all scheduling to Dask. On a cluster they are futures, whose graph the scheduler
+Both offer the same steps and leave all scheduling to Dask. On a cluster results are futures, whose graph the scheduler
 keeps: what a lost worker held is computed again.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,8 @@ class Cluster:
         if sum(getattr(argument, "nbytes", 0) for argument in arguments) > LARGE:
             shared = self._guarded(self.client.submit, _same, arguments, pure=False)
         return [
-            self._guarded(self.client.submit, _applied, function, block, shared, pure=False) for block in blocks
+            self._guarded(self.client.submit, _applied, function, block, shared, pure=False)
+            for block in blocks
         ]
 
     def keep_each(self, function: Callable[..., Any], groups: Sequence[Any], *arguments: Any) -> list[Any]:
@@ -175,7 +177,7 @@ def _cut(items: list[Any], count: int) -> list[list[Any]]:
     """Return consecutive items in at most so many groups of nearly equal size."""
     count = min(count, len(items))
     edges = np.linspace(0, len(items), count + 1).astype(int)
-    return [items[low:high] for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    return [items[low:high] for low, high in pairwise(edges)]
 
 
 def _same(value: Any) -> Any:

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from metricfit.axes import distinct_labels
 from metricfit.columns import factorize
 from metricfit.confusion import Axes, Cells, class_labels, encode_labels
 from metricfit.layout import Layout
 from metricfit.oracles.base import Vertex
 from metricfit.oracles.blocks import SAMPLE_ENTRIES, Block, fractions, log_ratio, sample_rows
 from metricfit.oracles.cluster import added, runner, tree_sum
-from metricfit.oracles.collections import aligned_blocks, width
+from metricfit.oracles.partitions import aligned_blocks, width
 from metricfit.oracles.rows import Rows
 from metricfit.types import FloatArray, IntArray, Label
 from metricfit.validation import check_lengths, check_proba, check_weights
@@ -121,7 +123,12 @@ class DaskRows:
         import dask
 
         run, n = runner(), width(proba)
-        named = {"proba": proba, "y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        named = {
+            "proba": proba,
+            "y": y,
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+        }
         check = dask.delayed(RawBlock.of, pure=False)
         raw = run.keep([check(number, n, *parts) for number, parts in enumerate(aligned_blocks(named))])
         facts = run.fetch(run.each(RawBlock.facts, raw))
@@ -129,17 +136,21 @@ class DaskRows:
         if not rows:
             raise ValueError("proba has no rows; pass at least one row")
         if not any(fact.weight for fact in facts):
-            raise ValueError(f"sample_weight is zero in all {rows} rows; at least one weight must be positive")
+            raise ValueError(
+                f"sample_weight is zero in all {rows} rows; at least one weight must be positive"
+            )
         values = {value for fact in facts for value in fact.labels}
         cells = {cell for fact in facts if fact.rows for cell in fact.cells.values}
         names = next(fact.cells.names for fact in facts if fact.rows)
         axes = Axes(
             class_labels(sorted(values, key=_rank), classes, n),
-            () if decisions is None else tuple(decisions),
+            () if decisions is None else distinct_labels(decisions, "decisions"),
             Cells(names, tuple(sorted(cells, key=lambda cell: [_rank(value) for value in cell]))),
         )
         if axes.n < 2:
-            raise ValueError("proba has one column, so there is one class and nothing to decide; give two or more")
+            raise ValueError(
+                "proba has one column, so there is one class and nothing to decide; give two or more"
+            )
         return cls(axes, run.keep_each(_coded, run.groups(raw), axes), rows)
 
     def total(self, part: Callable[..., Any], *arguments: Any) -> Any:
@@ -182,10 +193,16 @@ class DaskOracle:
     def __init__(self, rows: DaskRows, confusion: Literal["labels", "model"] = "labels") -> None:
         self.rows, self.axes, self.passes = rows, rows.axes, 2
         self.exact = confusion == "model"
-        self.counts, self.totals, soft = rows.total(_facts, len(rows.axes.cells), rows.axes.n)
+        self.counts, self.totals, self.soft = rows.total(_facts, len(rows.axes.cells), rows.axes.n)
         self.weight = float(self.totals.sum())
-        self.margins = (soft if self.exact else self.totals) / self.weight
-        self.prior_shift = log_ratio(self.totals.sum(axis=0), soft.sum(axis=0))
+        self.margins = (self.soft if self.exact else self.totals) / self.weight
+        self.prior_shift = log_ratio(self.totals.sum(axis=0), self.soft.sum(axis=0))
+
+    def as_model(self) -> DaskOracle:
+        """Return the same rows with their probabilities as soft labels, which no pass is needed for."""
+        model = copy(self)
+        model.exact, model.margins, model.passes = True, self.soft / self.weight, 0
+        return model
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic, in one pass."""
@@ -235,10 +252,9 @@ def _summed(blocks: list[Block], part: Callable[..., Any], *arguments: Any) -> A
 
 
 def _facts(block: Block, n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
-    counts, totals = np.zeros((n_cells, n), np.int64), np.zeros((n_cells, n))
-    place = (0 if block.cells is None else block.cells, block.labels)
-    np.add.at(counts, place, 1)
-    np.add.at(totals, place, 1.0 if block.weights is None else block.weights)
+    place = block.labels if block.cells is None else block.cells * n + block.labels
+    counts = np.bincount(place, minlength=n_cells * n).reshape(n_cells, n)
+    totals = np.bincount(place, block.weights, n_cells * n).reshape(n_cells, n).astype(np.float64)
     return counts, totals, block.soft_margins(n_cells)
 
 

@@ -72,7 +72,7 @@ class Memory:
         if reference is None:
             return None
         rows, lines = _Rows.of(P, y, cell, weight), _lines(P, loss, match)
-        decisions = np.empty(len(P), np.uint8 if loss.shape[2] <= 256 else np.int32)
+        decisions: IntArray = np.empty(len(P), np.dtype("u1" if loss.shape[2] <= 256 else "i4"))
         bucket, terms = np.empty(len(P), np.uint8), reference.terms
 
         def task(chunk: slice) -> None:
@@ -92,12 +92,12 @@ class Memory:
 
     def reached(self, loss: FloatArray) -> float:
         """Return the share of the rows that a call at a loss has to decide anew."""
-        return self._reached(near(self.reference.drift(loss)))
+        return self.share(self.reference.drift(loss))
 
-    def count(self, loss: FloatArray, share: float = 1.0) -> FloatArray | None:
-        """Return the statistic that the rule of a loss reaches; None if more than a share of the rows has to be decided."""
+    def count(self, loss: FloatArray) -> FloatArray | None:
+        """Return the statistic that the rule of a loss reaches; None if the loss is too far from the reference."""
         buckets = near(self.reference.drift(loss))
-        if (buckets > BUCKETS).any() or self._reached(buckets) > share:
+        if (buckets > BUCKETS).any():
             return None
         reached = np.concatenate([self.order[s[0] : s[b]] for s, b in zip(self.starts, buckets, strict=True)])
         fresh = self._decide(loss, reached)
@@ -113,7 +113,9 @@ class Memory:
             own[rows] = _own(self.rows.P, self.match, rows, fresh)
         return self._tally(decisions, own, loss.shape)
 
-    def _reached(self, buckets: IntArray) -> float:
+    def share(self, drift: FloatArray) -> float:
+        """Return the share of the rows that a drift of each cell reaches."""
+        buckets = near(drift)
         if (buckets > BUCKETS).any():
             return 1.0
         cells = np.arange(len(buckets))
@@ -138,7 +140,7 @@ class Memory:
         assert y is not None  # counts of whole numbers are counts of labels
         change = np.zeros(n_cells * k * 2)
         for decisions, sign in ((fresh, 1.0), (self.decisions[rows], -1.0)):
-            slot = (cell * k + decisions) * 2 + (y[rows] == self.match[decisions])
+            slot = (cell * k + decisions.astype(np.intp)) * 2 + (y[rows] == self.match[decisions])
             change += sign * np.bincount(slot, minlength=change.size)
         return change.reshape(n_cells, k, 2)
 
@@ -161,19 +163,19 @@ class Memory:
 
 
 def _right_and_all(sums: FloatArray) -> FloatArray:
-    """Return (cells, [right, all], k) of sums of wrong and right decisions (cells, k, 2), as the plain kernel adds."""
+    """Return sums of right decisions and all, (cells, 2, k), from wrong and right ones, (cells, k, 2)."""
     sums[:, :, 0] += sums[:, :, 1]
     return sums[:, :, ::-1].swapaxes(1, 2)
 
 
 def _listed(bucket: IntArray, cell: IntArray, n_cells: int) -> tuple[IntArray, IntArray]:
-    """List the rows by cell and bucket, and where in the list each bucket starts; rows of a large radius are left out."""
+    """List the rows by cell and bucket, save those of a large radius, and where in the list each bucket starts."""
     kept = np.minimum(bucket, BUCKETS)
     slot = kept if not cell.size else cell.astype(np.intp) * (BUCKETS + 1) + kept
     counts = np.bincount(slot, minlength=n_cells * (BUCKETS + 1)).reshape(n_cells, BUCKETS + 1)[:, :BUCKETS]
     ends = counts.cumsum().reshape(n_cells, BUCKETS)
     starts = ends - counts
-    order = np.empty(int(ends[-1, -1]), np.int32 if len(bucket) < 2**31 else np.int64)
+    order: IntArray = np.empty(int(ends[-1, -1]), np.dtype("i4" if len(bucket) < 2**31 else "i8"))
     _lazy_jit.list_rows(bucket, cell, starts.copy(), order)
     return order, np.column_stack([starts, ends[:, -1]])
 

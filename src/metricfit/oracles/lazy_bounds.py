@@ -18,10 +18,11 @@ change of the slopes relative to each other, whatever the probabilities.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from metricfit.types import BoolArray, FloatArray, IntArray
+from metricfit.types import FloatArray, IntArray
 
 # Rows with a radius below 2**LEAST always count as near; a drift above LARGEST is none worth bounding.
 LEAST, LARGEST = -20, 0.25
@@ -34,6 +35,12 @@ UNDERFLOW = 1e-34
 # More than the rounding of the two scores, in float32, at the reference and at the other loss: relative to
 # the size of the scores, and to that of the offsets.
 ALLOWANCE, ROUNDING = 2.0**-18, 2.0**-19
+
+# Beyond, scores could overflow.
+LARGE = 1e30
+
+# Keeps a row of equal scores from a division by zero.
+TINY = 1e-300
 
 # Share of the mean slope that offsets are measured by at the least: near zero, their relative change says little.
 OFFSET = 2.0**-8
@@ -57,13 +64,13 @@ class Reference:
     offset: FloatArray
     span: FloatArray
     match: IntArray
-    dtype: np.dtype[np.floating]  # type: ignore[type-arg]
+    dtype: np.dtype[Any]
 
     @classmethod
-    def of(cls, loss: FloatArray, match: IntArray, dtype: np.dtype) -> Reference | None:  # type: ignore[type-arg]
+    def of(cls, loss: FloatArray, match: IntArray, dtype: np.dtype[Any]) -> Reference | None:
         """Return the reference of a loss; None if its scores could overflow or there is nothing to choose."""
         slope, offset = _rounded(loss, match, dtype)
-        if slope.shape[1] < 2 or not max(np.abs(slope).max(), np.abs(offset).max()) < 1e30:
+        if slope.shape[1] < 2 or not max(np.abs(slope).max(), np.abs(offset).max()) < LARGE:
             return None
         spread = (offset.max(axis=1) - offset.min(axis=1)) / 2
         least = OFFSET * np.abs(slope).mean(axis=1) * offset.any(axis=1)
@@ -83,34 +90,40 @@ class Reference:
     def drift(self, loss: FloatArray) -> FloatArray:
         """Return the drift of each cell from here to a loss; infinity where there is no bound."""
         slope, offset = _rounded(loss, self.match, self.dtype)
-        drift = np.full(len(slope), np.inf)
-        if not max(np.abs(slope).max(), np.abs(offset).max()) < 1e30:
-            return drift
-        comparable = ((self.slope * slope > 0) | ((self.slope == 0) & (slope == 0))).all(axis=1)
-        for a in np.flatnonzero(comparable):
-            drift[a] = self._of_cell(a, slope[a], offset[a])
-        return drift
+        if not max(np.abs(slope).max(), np.abs(offset).max()) < LARGE:
+            return np.full(len(slope), np.inf)
+        bounded = (np.sign(slope) == np.sign(self.slope)).all(axis=1)
+        used = (slope != 0) & bounded[:, None]
+        constant = ~used.any(axis=1)
+        old = self.offset - self.shift[:, None]
+        with np.errstate(all="ignore"):  # what is not a number ends as no bound
+            ratio = np.where(used, slope / self.slope, 1.0)
+            low = np.where(used, ratio, np.inf).min(axis=1)
+            high = np.where(used, ratio, -np.inf).max(axis=1)
+            by_offset = np.ptp(offset, axis=1) / np.ptp(old, axis=1)
+            scale = np.where(constant, np.where(by_offset > 0, by_offset, 1.0), (low + high) / 2)
+            turned = np.where(constant, 0.0, (high - low) / (high + low))
+            factor = np.where(used, ratio / scale[:, None], 1.0)
+            moved = np.ptp(offset / scale[:, None] - factor * old, axis=1) / 2
+            error = moved + ROUNDING * np.abs(offset).max(axis=1) / scale
+            drift = np.maximum(turned, np.where(error == 0, 0.0, error / self.span))
+            # At scales far apart, the underflow of one loss is not small beside that of the other.
+            bounded &= (scale > 1e-6) & (scale < 1e6) & (drift >= 0)
+        return np.where(bounded, drift, np.inf)
 
-    def _of_cell(self, a: int, slope: FloatArray, offset: FloatArray) -> float:
-        used: BoolArray = slope != 0
-        old = self.offset[a] - self.shift[a]
-        if used.any():
-            ratio = slope[used] / self.slope[a, used]
-            low, high = float(ratio.min()), float(ratio.max())
-            scale, turned = (low + high) / 2, (high - low) / (high + low)
-        else:
-            size = float(np.abs(old).max())
-            scale = (float(np.ptp(offset)) / 2 / size if size else 1.0) or 1.0
-            turned = 0.0
-        if not 1e-6 < scale < 1e6:  # else the underflow of one is not small beside that of the other
-            return np.inf
-        factor = np.ones_like(slope)
-        factor[used] = slope[used] / self.slope[a, used] / scale
-        moved = offset / scale - factor * old
-        error = float(np.ptp(moved)) / 2 + ROUNDING * float(np.abs(offset).max()) / scale
-        if error == 0:
-            return turned
-        return max(turned, error / self.span[a]) if self.span[a] > 0 else np.inf
+
+def remember_numpy(
+    reference: Reference, scores: FloatArray, cell: IntArray | None
+) -> tuple[IntArray, IntArray]:
+    """Return the decision and the bucket of each row, from the N x k scores of the reference: the slow twin."""
+    k, terms = scores.shape[1], reference.terms[0 if cell is None else cell]
+    decisions = k - 1 - scores[:, ::-1].argmin(axis=1)
+    best, second = np.partition(scores, 1, axis=1)[:, :2].astype(np.float64).T
+    shift, span, allowance = terms.T
+    size = np.abs(best - shift) + np.abs(second - shift)
+    slack = np.maximum(second - best - ALLOWANCE * size - allowance, 0.0)
+    radius = (slack / (size + span + TINY)).astype(np.float32)
+    return decisions, np.clip((radius.view(np.int32) >> 21) - FLOOR, 0, 255)
 
 
 def near(drift: FloatArray) -> IntArray:
@@ -119,7 +132,7 @@ def near(drift: FloatArray) -> IntArray:
     return np.where(drift < LARGEST, np.maximum(place, 0) + 1, BUCKETS + 1)
 
 
-def _rounded(loss: FloatArray, match: IntArray, dtype: np.dtype) -> tuple[FloatArray, FloatArray]:  # type: ignore[type-arg]
+def _rounded(loss: FloatArray, match: IntArray, dtype: np.dtype[Any]) -> tuple[FloatArray, FloatArray]:
     with np.errstate(over="ignore"):
         rounded = loss.astype(dtype).astype(np.float64)
     return np.where(match >= 0, rounded[:, 0], 0.0), rounded[:, 1]

@@ -8,7 +8,7 @@ statistics of all of them are prefix sums.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from metricfit.oracles.scan_kernels import Move, Moving, Scores, State, ascendin
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 Kind = Literal["slope", "offset"]
-
-# Probabilities up to which there is room for a second copy of them.
-COPIED = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +40,8 @@ class Line:
         How many rows are decided so now.
     apart : bool array of shape (rows + 1,)
         Whether some weight lets in just 0, 1, 2, ... rows: breakpoints may coincide.
+    low, high : float
+        The weights between which this is all that changes.
     """
 
     decision: int
@@ -53,6 +52,8 @@ class Line:
     at: FloatArray
     here: int
     apart: BoolArray
+    low: float
+    high: float
 
     def __len__(self) -> int:
         return self.at.size
@@ -66,10 +67,21 @@ class Line:
         """Return a weight that lets the first ``count`` rows in."""
         if 0 < count < len(self):
             return float(self.at[count - 1] + self.at[count]) / 2
-        end = float(self.at[0 if count == 0 else -1])
-        if self.kind == "slope" and end > 0:
-            return end / 2 if count == 0 else 2 * end
-        return end - 1.0 if count == 0 else end + 1.0
+        end = float(self.at[0]) if count == 0 else float(self.at[-1])
+        limit = self.low if count == 0 else self.high
+        if np.isfinite(limit):
+            return (end + limit) / 2
+        far = max(1.0, abs(end))
+        return end - far if count == 0 else end + far
+
+
+class Sweep(NamedTuple):
+    """How far to look (factors perhaps anywhere), over which share of the rows to smooth, and what a move must gain."""
+
+    reach: float
+    anywhere: bool
+    smooth: float
+    gain: float
 
 
 class Scan:
@@ -111,23 +123,21 @@ class Scan:
         # Scores in the precision of the probabilities do not tell closer breakpoints apart.
         self.closest = 32 * float(np.finfo(rows.proba.dtype).eps)
         cells, k = len(rows.axes.cells), rows.axes.k
-        self.cell: IntArray = np.zeros(0, np.int32) if rows.cells is None else rows.cells
+        self.cell: IntArray = fixed(np.zeros(0, np.int32) if rows.cells is None else rows.cells)
         if layout == "diagonal":
-            slope = np.where(self.match >= 0, -self.loss[:, 0], 0.0)
-            self.scores = Scores(rows.proba, np.maximum(self.match, 0), slope, -self.loss[:, 1], self.cell)
+            slope, column = np.where(self.match >= 0, -self.loss[:, 0], 0.0), fixed(np.maximum(self.match, 0))
+            self.scores = Scores(fixed(rows.proba), column, slope, -self.loss[:, 1], self.cell)
         else:
-            ones = np.ones((cells, k))
-            self.scores = Scores(self._products(), np.arange(k, dtype=np.int32), ones, 0 * ones, self.cell)
+            ones, column = np.ones((cells, k)), fixed(np.arange(k, dtype=self.match.dtype))
+            self.scores = Scores(self._products(), column, ones, 0 * ones, self.cell)
         self.decisions = decide(rows.proba, rows.cells, self.loss, self.match, layout=layout, engine=engine)
         self.every = np.arange(len(rows))
         self.best = self.scores.of(self.every, self.decisions)
-        labels = np.zeros(0, rows.labels.dtype) if soft else rows.labels
-        weights = np.zeros(0) if rows.weights is None else rows.weights
-        self.state = State(self.decisions, self.best, rows.proba, labels, weights, self.match)
+        labels = fixed(rows.labels[:0] if soft else rows.labels)
+        weights = fixed(np.zeros(0) if rows.weights is None else rows.weights)
+        self.state = State(self.decisions, self.best, fixed(rows.proba), labels, weights, self.match)
         self._members: list[IntArray] = []
-        self._columns: dict[int, FloatArray] = {}
         self._lists: dict[tuple[int, int | None], IntArray] = {}
-        self._scores, self._state = fixed(self.scores), fixed(self.state)
 
     def _products(self) -> FloatArray:
         """Return the scores of a full loss."""
@@ -161,7 +171,7 @@ class Scan:
             return None
         move = self._move(decision, kind, cell, reach)
         moving = moving_rows(
-            self._scores, self._state, move, self._near(decision, cell, reach), self.engine
+            self.scores, self.state, move, self._near(decision, cell, reach), self.engine
         )
         if not moving.at.size:
             return None
@@ -173,13 +183,13 @@ class Scan:
         apart = np.ones(at.size + 1, bool)
         np.greater(at[1:] - at[:-1], max(self.closest, unsorted) * (size[1:] + size[:-1]), out=apart[1:-1])
         here = int(np.count_nonzero(self.decisions[moving.rows] == decision))
-        return Line(decision, kind, cell, moving, order, at, here, apart)
+        return Line(decision, kind, cell, moving, order, at, here, apart, move.low, move.high)
 
     def _move(self, decision: int, kind: Kind, cell: int | None, reach: float | None) -> Move:
         table, column, *_ = self.scores
         anew = self.layout == "diagonal"
-        own = self._column(int(column[decision])) if anew else np.ascontiguousarray(table[:, decision])
-        rate = self._column(int(self.match[decision])).astype(table.dtype, copy=False) if kind == "slope" else table[:0, 0].copy()
+        own = fixed(table[:, column[decision]])
+        rate = fixed(self.rows.proba[:, self.match[decision]]) if kind == "slope" else own[:0]
         return Move(decision, own, rate, anew, *self._ends(decision, kind, cell, reach))
 
     def _near(self, decision: int, cell: int | None, reach: float | None) -> IntArray:
@@ -189,9 +199,33 @@ class Scan:
             return members
         if (decision, cell) not in self._lists:
             move = self._move(decision, "slope", cell, 4 * (1 + reach) - 1)
-            found = moving_rows(self._scores, self._state, move, members, self.engine)
+            found = moving_rows(self.scores, self.state, move, members, self.engine)
             self._lists[decision, cell] = found.rows.copy()
         return self._lists[decision, cell]
+
+    def sweep(self, terms: FloatArray, sign: float, statistic: FloatArray, sweep: Sweep) -> int:
+        """Do at once what lines for all factors and constants do one by one, for the objective ``sign * ratio_sums``.
+
+        The rule must be the same in all cells, and the layout diagonal. Returns how many weights have moved.
+        """
+        from metricfit.oracles import _scan_jit
+
+        lists = [self._near(j, None, None if sweep.anywhere else sweep.reach) for j in range(len(self.match))]
+        starts = np.cumsum([0, *map(len, lists)])
+        moves = _scan_jit.sweep_ratios(
+            *self.scores,
+            *self.state,
+            starts,
+            np.concatenate(lists),
+            *sweep,
+            self.closest,
+            terms,
+            sign,
+            *statistic.sum(axis=0),
+        )
+        self.loss[:, 0] = np.where(self.match >= 0, -self.scores.slope, self.loss[:, 0])
+        self.loss[:, 1] = -self.scores.offset
+        return int(moves)
 
     def refresh(self) -> None:
         """Decide all rows anew, and look for the rows near each weight among all of them."""
@@ -201,15 +235,6 @@ class Scan:
             rows.proba, rows.cells, self.loss, self.match, layout=self.layout, engine=self.engine
         )
         self.best[:] = self.scores.of(self.every, self.decisions)
-
-    def _column(self, i: int) -> FloatArray:
-        """Return the probabilities of a class; copied once, because every scan reads them from top to bottom."""
-        proba = self.rows.proba
-        if proba.size > COPIED:
-            return proba[:, i]
-        if i not in self._columns:
-            self._columns[i] = np.ascontiguousarray(proba[:, i])
-        return self._columns[i]
 
     def _ends(self, decision: int, kind: Kind, cell: int | None, reach: float | None) -> tuple[float, float]:
         """Return the interval of weights that are of interest."""

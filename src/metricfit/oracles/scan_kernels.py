@@ -5,14 +5,12 @@ Small inputs are handed to the twins, so that a small job does not wait for numb
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from metricfit.oracles.kernels import Engine
 from metricfit.types import FloatArray, IntArray
-
-T = TypeVar("T", bound=NamedTuple)
 
 # Rows of a line up to which NumPy is fast enough.
 NUMPY_ROWS = 5_000
@@ -97,7 +95,7 @@ def moving_rows(
 ) -> Moving:
     """Return the rows among ``members`` that a weight moves, with the breakpoint of each and the decision that it leaves.
 
-    ``scores`` and ``state`` should be `fixed`. Of two equally good decisions to leave, the one with the larger number.
+    Of two equally good decisions to leave, the one with the larger number.
 
     Examples
     --------
@@ -117,7 +115,7 @@ def moving_rows(
     rows, left = np.empty(members.size, np.int64), np.empty(members.size, np.int64)
     at, weight, won, lost = np.empty((4, members.size))
     count = _scan_jit.moving_rows(
-        *scores, *state, *fixed(move), members, at, rows, left, weight, won, lost
+        *scores, *state, *move, members, at, rows, left, weight, won, lost
     )
     return Moving(*(part[:count] for part in (at, rows, left, weight, won, lost)))
 
@@ -152,13 +150,11 @@ def use_numpy(engine: Engine, rows: int) -> bool:
     return engine == "numpy" or (engine == "auto" and rows <= NUMPY_ROWS)
 
 
-def fixed(parts: T) -> T:
-    """Return arrays as read-only views, as memory-mapped data are: numba compiles read-only and other arrays apart."""
-    views = [part.view() if isinstance(part, np.ndarray) else part for part in parts]
-    for view in views:
-        if isinstance(view, np.ndarray):
-            view.flags.writeable = False
-    return type(parts)(*views)
+def fixed(array: Any) -> Any:
+    """Return a read-only view, as memory-mapped data are: numba compiles read-only and other arrays apart."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def ratio_sums(

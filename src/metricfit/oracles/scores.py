@@ -15,8 +15,8 @@ from metricfit.oracles.sources import BLOCK_ENTRIES, Part
 from metricfit.types import FloatArray, Label
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
-# Rows that are turned from columns into rows at once: few enough to stay in the cache.
-BATCH_ROWS = 4096
+# Entries that are decoded and turned from columns into rows at once.
+BATCH_ENTRIES = 2**22
 # Rows of labels, attributes and weights that are encoded at once.
 PART_ROWS = 2**18
 
@@ -94,7 +94,9 @@ class ScoreFiles:
         for name in self.others:
             if name not in known:
                 raise ValueError(f"{self.files[0].path}: {unknown('column', name, known)}")
+        self.label_name, self.weight_name = f"column {label!r}", f"column {weight!r}"
         self.columns, self.classes = _probabilities(dataset.schema, prefix, self.others, label, classes)
+        self.proba_name = f"a probability (columns {some(self.columns)})"
         self._check_schemas(prefix)
         single = all(str(dataset.schema.field(name).type) == "float" for name in self.columns)
         self.dtype = np.dtype(np.float32 if single else np.float64)
@@ -154,16 +156,17 @@ class ScoreFiles:
                 first += batch.num_rows
 
     def _batches(self, file: Any) -> Iterator[Any]:
+        rows = max(1, BATCH_ENTRIES // len(self.columns))
         if file.format.default_extname != "parquet":
             options = {"batch_readahead": 1, "fragment_readahead": 1}
-            yield from file.to_batches(columns=self.columns, batch_size=BATCH_ROWS, **options)
+            yield from file.to_batches(columns=self.columns, batch_size=rows, **options)
             return
         import pyarrow.parquet as pq
 
         # A row group may be as large as the file; a buffered reader does not hold all of it at once.
         with file.open() as handle:
             reader = pq.ParquetFile(handle, buffer_size=2**16, pre_buffer=False)
-            yield from reader.iter_batches(BATCH_ROWS, columns=self.columns, use_threads=False)
+            yield from reader.iter_batches(rows, columns=self.columns, use_threads=False)
 
     def _check_schemas(self, prefix: str) -> None:
         """Raise if files differ in a column that is needed; folders named ``column=value`` give all files the same."""

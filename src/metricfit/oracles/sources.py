@@ -32,13 +32,14 @@ class Part(NamedTuple):
 class Source(Protocol):
     """Rows that can be read again and again, always in the same order.
 
-    ``proba_name`` and ``label_name`` are what messages call the probabilities and the labels.
+    ``proba_name``, ``label_name`` and ``weight_name`` are what messages call the probabilities, labels and weights.
     """
 
     n_rows: int
     classes: tuple[Label, ...]
     proba_name: str
     label_name: str
+    weight_name: str
 
     @property
     def nbytes(self) -> int:
@@ -80,8 +81,8 @@ def mapping_of(array: object) -> mmap.mmap | None:
     >>> mapping_of(np.zeros(3)) is None
     True
     """
-    while isinstance(array, np.ndarray):
-        array = array.base
+    while isinstance(array, np.ndarray | memoryview):
+        array = array.base if isinstance(array, np.ndarray) else array.obj
     return array if isinstance(array, mmap.mmap) else None
 
 
@@ -112,7 +113,7 @@ class MappedArray:
     (3, (0, 1), [(3, 2)])
     """
 
-    proba_name, label_name = "proba", "y"
+    proba_name, label_name, weight_name = "proba", "y", "sample_weight"
 
     def __init__(
         self,

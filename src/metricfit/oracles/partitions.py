@@ -32,8 +32,10 @@ def width(proba: Any) -> int:
     >>> width(da.zeros((4, 3)))
     3
     """
-    shape = getattr(proba, "shape", None)
-    if shape is None or not (hasattr(proba, "chunks") or hasattr(proba, "npartitions")):
+    from dask.delayed import Delayed
+
+    shape = None if isinstance(proba, Delayed) else getattr(proba, "shape", None)
+    if shape is None:
         raise ValueError(f"proba must be a Dask array or data frame; got a Dask {type(proba).__name__}")
     if len(shape) != 2:
         raise ValueError(f"proba must have two dimensions, rows and classes; got {len(shape)}")
@@ -96,7 +98,8 @@ def _matched(name: str, data: Any, first: str, rows: list[int] | None, count: in
     parts = _delayed(data)
     if len(parts) != count:
         raise ValueError(
-            f"{name} has {len(parts)} blocks of rows but {first} has {count}; cut both alike, with repartition or rechunk"
+            f"{name} has {len(parts)} blocks of rows but {first} has {count}; cut both alike, with repartition "
+            f"or rechunk"
         )
     return parts
 
