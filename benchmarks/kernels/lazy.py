@@ -2,11 +2,11 @@
 
     python benchmarks/kernels/lazy.py
 
-The losses are those of H-mean on classes of unequal size. They are asked for once by the method, and then
-replayed some times through the oracle as users have it, which decides by itself when to remember; times are
-processor time of this thread, the best of all rounds for each call, so that a busy machine counts little.
-"reached" is the share of the rows that a call decided anew, "with memory" the share of the calls that had
-one near enough. A call that makes a memory is part of the total.
+The losses are those of H-mean on classes of unequal size. A method asks for them once; then they are replayed
+through the oracle as users have it, which decides by itself when to remember. Times are processor time of
+this thread, the best of all rounds for each call, so that a busy machine counts little; "share" is their
+mean and "median" their median, in plain passes. "reached" is the share of the rows that a call decided
+anew, "with memory" that of the calls that had one near enough. Calls that make a memory are included.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from metricfit.problem import Problem
 from metricfit.solve import solve
 
 CASES = [(400_000, 7), (1_000_000, 100)]
-METHODS = {"frank_wolfe": 300, "column_generation": 60}
-ROUNDS = 3
+METHODS = {"frank_wolfe": 240, "column_generation": 60}
+ROUNDS = 2
 
 
 class Recorder:
@@ -75,37 +75,40 @@ def replay(rows: Rows, confusion: str, losses: list[np.ndarray]) -> tuple[np.nda
 
 
 def many_classes() -> None:
-    head = f"{'rows x classes':16} {'counts':7} {'method':18} {'calls':>9} {'plain ms':>9} {'late ms':>8}"
-    print(f"{head} {'share':>6} {'reached':>8} {'with memory':>11}")
+    head = f"{'rows x classes':16} {'counts':7} {'method':18} {'calls':>9} {'plain ms':>9} {'mean ms':>8}"
+    print(f"{head} {'share':>6} {'median':>7} {'reached':>8} {'with memory':>11}")
     for N, n in CASES:
         rows = data(N, n)
         for method, calls in METHODS.items():
+            # With soft labels the gap is a proof, so that the method goes on until it has converged.
+            recorder = Recorder(PluginOracle(rows, "model"))
+            solve(Problem.of("h_mean"), recorder, method, tol=1e-9, max_calls=calls)
             for confusion in ("labels", "model"):
-                recorder = Recorder(PluginOracle(rows, confusion))
-                solve(Problem.of("h_mean"), recorder, method, tol=1e-7, max_calls=calls)
-                losses, y = recorder.losses, recorder.oracle.labels
+                report(f"{N:,} x {n}", rows, confusion, method, recorder.losses)
 
-                def plain(y=y, loss=losses[-1], rows=rows, n=n) -> object:
-                    return count(
-                        rows.proba, y, None, None, loss, np.arange(n), layout="diagonal", engine="numba"
-                    )
 
-                full = min(milliseconds(plain) for _ in range(5))
-                rounds = [replay(rows, confusion, losses) for _ in range(ROUNDS)]
-                times, reached = np.min([t for t, _ in rounds], axis=0), rounds[0][1]
-                for part in [*np.array_split(np.arange(len(losses)), 3), np.arange(len(losses))]:
-                    print(
-                        f"{f'{N:,} x {n}':16} {confusion:7} {method:18} {f'{part[0] + 1}-{part[-1] + 1}':>9} {full:9.2f}"
-                        f" {times[part].mean():8.2f} {times[part].mean() / full:6.2f}"
-                        f" {np.median(reached[part]):8.4f} {np.mean(reached[part] < 1):11.2f}",
-                        flush=True,
-                    )
+def report(name: str, rows: Rows, confusion: str, method: str, losses: list[np.ndarray]) -> None:
+    y, match = None if confusion == "model" else rows.labels, rows.axes.match
+
+    def plain() -> object:
+        return count(rows.proba, y, None, None, losses[-1], match, layout="diagonal", engine="numba")
+
+    full = min(milliseconds(plain) for _ in range(5))
+    rounds = [replay(rows, confusion, losses) for _ in range(ROUNDS)]
+    times, reached = np.min([t for t, _ in rounds], axis=0), rounds[0][1]
+    for part in [*np.array_split(np.arange(len(losses)), 3), np.arange(len(losses))]:
+        mean, calls = times[part].mean(), f"{part[0] + 1}-{part[-1] + 1}"
+        print(
+            f"{name:16} {confusion:7} {method:18} {calls:>9} {full:9.2f} {mean:8.2f} {mean / full:6.2f}"
+            f" {np.median(times[part]) / full:7.2f} {np.median(reached[part]):8.4f}"
+            f" {np.mean(reached[part] < 1):11.2f}",
+            flush=True,
+        )
 
 
 def two_classes() -> None:
-    print(
-        f"\n{'rows x classes':16} {'counts':7} {'cells':>5} {'plain/s':>8} {'sorted/s':>9} {'times':>6} {'sort in passes':>14}"
-    )
+    head = f"{'rows x classes':16} {'counts':7} {'cells':>5} {'plain/s':>8} {'sorted/s':>9}"
+    print(f"\n{head} {'times':>6} {'sort in passes':>14}")
     rng = np.random.default_rng(0)
     for N, A in [(100_000, 1), (1_000_000, 1), (1_000_000, 10)]:
         p = rng.random(N, np.float32)
@@ -129,8 +132,9 @@ def two_classes() -> None:
                 / 50
             )
             sort = min(milliseconds(prepare) for _ in range(ROUNDS))
+            counts = "model" if y is None else "labels"
             print(
-                f"{f'{N:,} x 2':16} {'model' if y is None else 'labels':7} {A:5} {1e3 / one:8.0f} {1e3 / quick:9.0f}"
+                f"{f'{N:,} x 2':16} {counts:7} {A:5} {1e3 / one:8.0f} {1e3 / quick:9.0f}"
                 f" {one / quick:6.1f} {sort / one:14.0f}",
                 flush=True,
             )

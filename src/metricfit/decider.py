@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from metricfit.blockwise import is_dask, mapped, proba_blocks
 from metricfit.inputs import attributes_of
 from metricfit.policy import Policy
 from metricfit.trust.crossfit import class_proba
@@ -42,7 +43,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (N,)
-            Labels of classes, or of ``decisions``.
+            Labels of classes, or of ``decisions``; a Dask array for Dask collections.
 
         Examples
         --------
@@ -52,9 +53,14 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         >>> mf.MetricClassifier(GaussianNB()).fit(X, y).predict([[0.0], [3.0]])
         array([0, 1])
         """
+        check_is_fitted(self)
+        only_classes = bool((self.policy_.axes.match >= 0).all())
+        if is_dask(X):
+            return mapped(
+                self, "predict", X, sensitive_features, (), self.classes_.dtype if only_classes else object
+            )
         proba, features = self._inputs(X, sensitive_features)
         made = self.policy_.decide(proba, features, randomize=self.randomize, random_state=self._seed)
-        only_classes = bool((self.policy_.axes.match >= 0).all())
         return made.astype(self.classes_.dtype) if only_classes else made
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -81,7 +87,8 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         array([[0.5, 0.5]])
         """
         check_is_fitted(self)
-        return class_proba(self.estimator_, X, self.classes_)
+        made: FloatArray = (proba_blocks if is_dask(X) else class_proba)(self.estimator_, X, self.classes_)
+        return made
 
     def decision_proba(self, X: Any, sensitive_features: Any = None) -> FloatArray:
         """Return the probability of each decision for each row, under the policy.
@@ -107,6 +114,9 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         array([[1., 0.],
                [0., 1.]])
         """
+        check_is_fitted(self)
+        if is_dask(X):
+            return mapped(self, "decision_proba", X, sensitive_features, (self.policy_.axes.k,), np.float64)
         return self.policy_.decision_proba(*self._inputs(X, sensitive_features))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None) -> float:
@@ -138,7 +148,8 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         1.0
         """
         # Compared as objects: a decision that is no class may be of another type than the labels.
-        right = self.predict(X, sensitive_features).astype(object) == column_or_1d(y).astype(object)
+        made, y = np.asarray(self.predict(X, sensitive_features)), np.asarray(y) if is_dask(y) else y
+        right = made.astype(object) == column_or_1d(y).astype(object)
         return float(np.average(right, weights=check_weights(sample_weight, len(right))))
 
     def _inputs(self, X: Any, sensitive_features: Any) -> tuple[FloatArray, Any]:

@@ -11,6 +11,7 @@ from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from metricfit.blockwise import attribute_blocks, is_dask, proba_blocks
 from metricfit.confusion import Axes, Cells
 from metricfit.decider import Decider
 from metricfit.inputs import attributes_of, classes_of, columns_of, rehearse, seed_of
@@ -18,6 +19,7 @@ from metricfit.messages import unknown
 from metricfit.methods import Method
 from metricfit.policy import RANDOMIZE, Policy
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
+from metricfit.result import Result
 from metricfit.solve import check_options, optimize, threads
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
 from metricfit.validation import check_weights
@@ -141,7 +143,8 @@ class MetricClassifier(Decider):
         Parameters
         ----------
         X : array, sparse matrix or frame with N rows
-            The features, as the base classifier takes them.
+            The features, as the base classifier takes them. A Dask array or data frame for a frozen estimator, whose
+            probabilities are then computed where the blocks are.
         y : array-like of shape (N,)
             The labels.
         sensitive_features : frame or array-like of shape (N,), optional
@@ -168,11 +171,13 @@ class MetricClassifier(Decider):
         self._check_parameters()
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X, y = indexable(X, column_or_1d(y, warn=True))
-        check_classification_targets(y)
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(self.estimator)
+        if is_dask(X):
+            return self._fit_blocks(X, y, sensitive_features, sample_weight, frozen)
+        X, y = indexable(X, column_or_1d(y, warn=True))
+        check_classification_targets(y)
         classes = np.asarray(self.estimator.classes_) if frozen else classes_of(y)
         weights = check_weights(sample_weight, len(y))
         features = attributes_of(X, self.attributes, sensitive_features)
@@ -193,15 +198,40 @@ class MetricClassifier(Decider):
             if not held_out.whole(len(y)):
                 features = columns_of(cells, codes[held_out.rows])
         seed = seed_of(self.random_state)
-        result = optimize(
-            held_out.proba,
-            y[held_out.rows],
+        result = self._tuned(
+            held_out.proba, y[held_out.rows], problem, axes, features, held_out.weights(weights), seed
+        )
+        model = fit_clone(self.estimator, X, y, weights) if model is None else model
+        return self._kept(model, result, classes, seed)
+
+    def _fit_blocks(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, frozen: bool) -> Self:
+        """Fit to Dask collections: probabilities are computed where the blocks are."""
+        if not frozen and self.cv is not None:
+            raise ValueError(
+                "X is a Dask collection, of which cv cannot hold out rows; pass a fitted model, "
+                "FrozenEstimator(model), or cv=None with an estimator whose fit takes Dask collections"
+            )
+        model = self.estimator if frozen else fit_clone(self.estimator, X, y, sample_weight)
+        classes = np.asarray(model.classes_)
+        features = attribute_blocks(X, self.attributes, sensitive_features)
+        problem = Problem.of(self.objective, self.constraints)
+        axes = Axes(tuple(classes), () if self.decisions is None else tuple(self.decisions))  # type: ignore[arg-type]
+        proba, seed = proba_blocks(model, X, classes), seed_of(self.random_state)
+        result = self._tuned(proba, y, problem, axes, features, sample_weight, seed)
+        return self._kept(model, result, classes, seed)
+
+    def _tuned(
+        self, proba: Any, y: Any, problem: Problem, axes: Axes, features: Any, weights: Any, seed: int | None
+    ) -> Result:
+        return optimize(
+            proba,
+            y,
             problem.objective,
             problem.constraints,
             classes=axes.classes,
             decisions=axes.decisions,
             sensitive_features=features,
-            sample_weight=held_out.weights(weights),
+            sample_weight=weights,
             method=self.method,
             confusion=self.confusion,
             tol=self.tol,
@@ -211,9 +241,11 @@ class MetricClassifier(Decider):
             random_state=seed,
             verbose=self.verbose,
         )
+
+    def _kept(self, model: Any, result: Result, classes: Any, seed: int | None) -> Self:
+        """Set everything that is fitted, at the end: a fit that fails leaves the object as it was."""
         assert isinstance(result.policy, Policy)  # the plug-in oracle's kind
-        # Everything fitted is set at the end: a fit that fails leaves the object as it was.
-        self.estimator_ = fit_clone(self.estimator, X, y, weights) if model is None else model
+        self.estimator_ = model
         self.result_, self.policy_ = result, result.policy
         self.classes_, self._seed = classes, seed
         for name in ("n_features_in_", "feature_names_in_"):

@@ -1,18 +1,15 @@
-"""The one loop: budgets, callbacks, interruption, history, progress, starts, and data that must not matter."""
+"""The one loop: budgets, callbacks, interruption, history, progress and starts."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
-from methods.problems import COST, PROBLEMS
+from methods.problems import PROBLEMS
+from methods.reference import ReferenceOracle
 from methods.truth import Sample
 
 import metricfit as mf
-from metricfit.layout import expand
 from metricfit.methods import METHODS, ColumnGeneration, Record
-from metricfit.methods.columns import Unsolved
-from metricfit.oracles import Oracle, Vertex
 
 STATUSES = {"optimal", "stalled", "max_calls", "max_seconds", "stopped"}
 CASE = PROBLEMS["g_mean, parity"]
@@ -87,7 +84,7 @@ class TestCallback:
         result.policy.decide(CASE.sample.proba, CASE.sample.groups)
 
     def test_interrupt_before_anything_is_known_is_passed_on(self):
-        class Interrupted(Reference):
+        class Interrupted(ReferenceOracle):
             def __call__(self, loss, layout):
                 raise KeyboardInterrupt
 
@@ -174,118 +171,6 @@ class TestStart:
             FREE.solve(start="yesterday")
 
 
-class TestWhatMustNotMatter:
-    """The same data in another form gives the same answer."""
-
-    case = PROBLEMS["several"]
-
-    def answer(self, proba, y, groups, weight, **options):
-        return mf.optimize(
-            proba,
-            y,
-            self.case.objective,
-            self.case.constraints,
-            sensitive_features=groups,
-            sample_weight=weight,
-            **{"confusion": "model", "tol": 1e-7, **options},
-        )
-
-    @pytest.fixture
-    def reference(self):
-        s = self.case.sample
-        return self.answer(s.proba, s.y, s.groups, s.weight)
-
-    def test_row_order(self, reference):
-        s, order = self.case.sample, np.random.default_rng(0).permutation(36)
-        result = self.answer(s.proba[order], s.y[order], s.groups.iloc[order], s.weight[order])
-        assert result.value == pytest.approx(reference.value, abs=1e-7)
-        np.testing.assert_allclose(result.confusion.margins, reference.confusion.margins, atol=1e-12)
-
-    @pytest.mark.parametrize("confusion", ["labels", "model"])
-    def test_weights_are_repeated_rows(self, confusion):
-        s = Sample.draw(seed=2, rows=60)
-        times = np.random.default_rng(1).integers(1, 4, 60)
-        rows = np.repeat(np.arange(60), times)
-        options = dict(objective="g_mean", constraints=[mf.coverage(2) <= 0.2], confusion=confusion, tol=1e-6)
-        weighted = mf.optimize(s.proba, s.y, sensitive_features=s.groups, sample_weight=times, **options)
-        repeated = mf.optimize(s.proba[rows], s.y[rows], sensitive_features=s.groups.iloc[rows], **options)
-        assert weighted.value == pytest.approx(repeated.value, abs=1e-6)
-        assert weighted.n_oracle_calls == repeated.n_oracle_calls
-
-    def test_scale_of_the_weights(self, reference):
-        s = self.case.sample
-        for scale in (1e-9, 1e9):
-            result = self.answer(s.proba, s.y, s.groups, s.weight * scale)
-            assert result.value == pytest.approx(reference.value, abs=1e-7)
-
-    def test_rows_of_weight_zero(self, reference):
-        s = self.case.sample
-        result = self.answer(
-            np.vstack([s.proba, s.proba[:5]]),
-            np.append(s.y, s.y[:5]),
-            pd.concat([s.groups, s.groups[:5]]),
-            np.append(s.weight, np.zeros(5)),
-        )
-        assert result.value == pytest.approx(reference.value, abs=1e-7)
-
-    def test_single_precision(self, reference):
-        s = self.case.sample
-        result = self.answer(s.proba.astype(np.float32), s.y, s.groups, s.weight, tol=1e-5)
-        assert result.status == "optimal"
-        assert result.value == pytest.approx(reference.value, abs=2e-5)
-
-    @pytest.mark.parametrize("n_jobs", [1, 2, -1])
-    def test_threads(self, reference, n_jobs):
-        s = self.case.sample
-        result = self.answer(s.proba, s.y, s.groups, s.weight, n_jobs=n_jobs)
-        assert result.value == pytest.approx(reference.value, abs=1e-9)
-
-    def test_forms_of_the_data(self, reference):
-        s = self.case.sample
-        lists = self.answer(s.proba.tolist(), s.y.tolist(), s.groups.to_dict("list"), s.weight.tolist())
-        frames = self.answer(pd.DataFrame(s.proba), pd.Series(s.y), s.groups, pd.Series(s.weight))
-        columns = self.answer(np.asfortranarray(s.proba), s.y.astype(np.int8), s.groups, s.weight)
-        for result in (lists, frames, columns):
-            assert result.value == pytest.approx(reference.value, abs=1e-9)
-
-    def test_names_of_the_classes(self, reference):
-        names = np.array(["ok", "minor", "fraud"])
-        s = self.case.sample
-        result = mf.optimize(
-            s.proba,
-            names[s.y],
-            "g_mean",
-            [
-                mf.precision("minor") >= 0.4,
-                mf.coverage("fraud") <= 0.18,
-                mf.demographic_parity(over="sex") <= 0.05,
-                mf.cost(COST) <= 0.9,
-            ],
-            classes=names,
-            sensitive_features=s.groups,
-            sample_weight=s.weight,
-            confusion="model",
-            tol=1e-7,
-        )
-        assert result.value == pytest.approx(reference.value, abs=1e-7)
-        assert set(result.policy.decide(s.proba, s.groups)) <= set(names)
-
-    def test_nothing_handed_in_changes(self):
-        s = self.case.sample
-        given = [s.proba.copy(), s.y.copy(), s.weight.copy()]
-        for array in given:
-            array.flags.writeable = False
-        groups = s.groups.copy()
-        constraints = self.case.constraints
-        before = list(map(str, constraints))
-        mf.optimize(
-            given[0], given[1], "g_mean", constraints, sensitive_features=groups, sample_weight=given[2]
-        )
-        pd.testing.assert_frame_equal(groups, s.groups)
-        assert list(map(str, constraints)) == before
-        np.testing.assert_array_equal(given[0], s.proba)
-
-
 class TestEveryChoice:
     """Each documented value of each option runs."""
 
@@ -317,120 +202,3 @@ class TestEveryChoice:
     )
     def test_others(self, option):
         assert FREE.solve(**option).status == "optimal"
-
-
-class Reference:
-    """An oracle in plain NumPy: nothing but the protocol."""
-
-    def __init__(self, sample: Sample, decisions: tuple[object, ...] = (0, 1, 2)) -> None:
-        from metricfit.confusion import Axes, Cells
-
-        self.exact, self.proba = True, sample.proba
-        cells, self.codes = Cells.observe(sample.groups, len(sample.y))
-        self.axes = Axes((0, 1, 2), decisions, cells)
-        self.weight = sample.weight / sample.weight.sum()
-        self.margins = np.stack(
-            [(self.proba * self.weight[:, None])[self.codes == a].sum(axis=0) for a in range(len(cells))]
-        )
-        self.asked = 0
-
-    def decided(self, loss: np.ndarray) -> np.ndarray:
-        scores = np.einsum("ri,rij->rj", self.proba, loss[self.codes])
-        return scores.shape[1] - 1 - np.argmin(scores[:, ::-1], axis=1)  # ties go to the larger index
-
-    def tensor(self, chances: np.ndarray) -> np.ndarray:
-        found = np.zeros(self.axes.shape)
-        for a, p, d, w in zip(self.codes, self.proba, chances, self.weight, strict=True):
-            found[a] += w * np.outer(p, d)
-        return found
-
-    def __call__(self, loss, layout):
-        self.asked += 1
-        found = self.tensor(np.eye(self.axes.k)[self.decided(expand(loss, layout, self.axes))])
-        if layout == "full":
-            return Vertex(loss, found)
-        counted = np.zeros((len(self.axes.cells), 2, self.axes.k))
-        for j, i in enumerate(self.axes.match):
-            counted[:, 0, j] = found[:, i, j] if i >= 0 else 0.0
-        counted[:, 1] = found.sum(axis=1)
-        return Vertex(loss, counted)
-
-    def confusion(self, losses, weights, layout):
-        chances = np.zeros((len(self.proba), self.axes.k))
-        for t, loss in enumerate(losses):
-            made = np.eye(self.axes.k)[self.decided(expand(loss, layout, self.axes))]
-            chances += weights[self.codes, t][:, None] * made
-        return self.tensor(chances)
-
-
-class TestOracle:
-    @pytest.mark.parametrize("name", ["g_mean", "cost, odds", "micro_f1, parity", "review", "turned round"])
-    def test_any_object_with_the_protocol_will_do(self, name):
-        case = PROBLEMS[name]
-        oracle = Reference(case.sample, case.decisions or (0, 1, 2))
-        assert isinstance(oracle, Oracle)
-        result, expected = case.solve(oracle=oracle), case.solve()
-        assert result.value == pytest.approx(expected.value, abs=1e-9)
-        assert result.bound == pytest.approx(expected.bound, abs=1e-9)
-        assert oracle.asked == result.n_oracle_calls == expected.n_oracle_calls
-
-    def test_inexact_oracles_prove_nothing(self):
-        oracle = Reference(FREE.sample)
-        oracle.exact = False
-        assert not FREE.solve(oracle=oracle).certified
-
-
-class TestFailingSolvers:
-    """No failing inner solver ends a run: there is always a policy and a bound."""
-
-    @pytest.fixture(params=["always", "every second time"])
-    def failing(self, request, monkeypatch):
-        count = iter(range(10**6))
-
-        def breaks(solver):
-            def broken(*args):
-                if request.param == "always" or next(count) % 2:
-                    raise Unsolved("broken for the test")
-                return solver(*args)
-
-            return broken
-
-        from metricfit.methods import cone, master, quadratic
-
-        monkeypatch.setattr(master, "minimise_quadratic", breaks(quadratic.minimise_quadratic))
-        monkeypatch.setattr(master, "solve_cone", breaks(cone.solve_cone))
-
-    NAMES = (
-        "g_mean",
-        "cost, odds",
-        "micro_f1, parity",
-        "cost, g_mean",
-        "several",
-        "worst g_mean",
-        "min_recall, kld",
-    )
-
-    @pytest.mark.parametrize("name", NAMES)
-    def test_run_goes_on(self, failing, name):
-        case = PROBLEMS[name]
-        result = case.solve(max_calls=100)
-        best = case.best()
-        assert result.status in STATUSES
-        assert result.feasible
-        assert case.sign * result.bound >= case.sign * best - 1e-7
-        # A curved constraint is followed along its tangent planes only.
-        assert case.sign * result.value >= case.sign * best - (0.2 if name == "min_recall, kld" else 0.02)
-
-    @pytest.mark.parametrize("name", NAMES)
-    def test_not_even_the_last_resort(self, monkeypatch, failing, name):
-        """Without any solver there is no mixture, but still a valid bound and a policy."""
-        from metricfit.methods import linear
-
-        def broken(*args):
-            raise Unsolved("broken for the test")
-
-        monkeypatch.setattr(linear, "minimise_linear", broken)
-        case = PROBLEMS[name]
-        result = case.solve(max_calls=30)
-        assert case.sign * result.bound >= case.sign * case.best() - 1e-7
-        assert result.policy.n_rules >= 1

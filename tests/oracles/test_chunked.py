@@ -77,11 +77,17 @@ def test_answers_are_those_of_rows_in_memory(tmp_path, data, kind, grouped, weig
         Rows.of(proba, labels, decisions=decisions, sensitive_features=frame, sample_weight=given), confusion
     )
     if kind == "npy":
-        rows, y, options = mapped(tmp_path, proba), labels, {"sensitive_features": frame, "sample_weight": given}
+        rows, y, options = (
+            mapped(tmp_path, proba),
+            labels,
+            {"sensitive_features": frame, "sample_weight": given},
+        )
     else:
         paths = write(tmp_path, proba, labels, frame or {}, weight, kind)
         rows, y, options = (
-            mf.scores(paths, label="y", proba_prefix="p_", attributes=frame or (), weight="w" if weighted else None),
+            mf.scores(
+                paths, label="y", proba_prefix="p_", attributes=frame or (), weight="w" if weighted else None
+            ),
             None,
             {},
         )
@@ -102,7 +108,9 @@ def test_answers_are_those_of_rows_in_memory(tmp_path, data, kind, grouped, weig
     assert oracle.passes == 3
 
 
-@pytest.mark.parametrize("change", [np.asfortranarray, lambda p: p.astype(np.float64), lambda p: p.astype(np.float16)])
+@pytest.mark.parametrize(
+    "change", [np.asfortranarray, lambda p: p.astype(np.float64), lambda p: p.astype(np.float16)]
+)
 def test_any_stored_order_and_type(tmp_path, data, change):
     proba, labels, *_ = data
     stored = change(proba)
@@ -149,7 +157,9 @@ def test_start_from_a_sample_saves_passes_and_is_certified_on_all_rows(tmp_path,
     oracle = oracle_for(mapped(tmp_path, proba), labels, confusion="model")
     sample = oracle.sample()
     assert 300 < len(sample) < 1200
-    np.testing.assert_allclose(sample.margins(soft=False), Rows.of(proba, labels).margins(soft=False), atol=1e-12)
+    np.testing.assert_allclose(
+        sample.margins(soft=False), Rows.of(proba, labels).margins(soft=False), atol=1e-12
+    )
     found = mf.optimize(mapped(tmp_path, proba), labels, "h_mean", confusion="model")
     assert found.status == "optimal"
     assert found.certified
@@ -162,10 +172,14 @@ def test_small_tables_are_solved_in_memory(tmp_path, data, monkeypatch):
     monkeypatch.setattr(choice, "IN_MEMORY", 2**20)
     paths = write(tmp_path, proba, labels, frame, weight)
     oracle = oracle_for(mf.scores(paths, label="y", proba_prefix="p_", attributes="region", weight="w"), None)
-    memory = PluginOracle(Rows.of(proba, labels, sensitive_features={"region": frame["region"]}, sample_weight=weight))
+    memory = PluginOracle(
+        Rows.of(proba, labels, sensitive_features={"region": frame["region"]}, sample_weight=weight)
+    )
     assert isinstance(oracle, PluginOracle)
     (loss,) = losses(oracle, "full", 1)
-    np.testing.assert_allclose(oracle(loss, "full").statistic, memory(loss, "full").statistic, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        oracle(loss, "full").statistic, memory(loss, "full").statistic, rtol=0, atol=1e-15
+    )
     assert isinstance(oracle_for(mapped(tmp_path, proba), labels), PluginOracle)
 
 
@@ -295,7 +309,9 @@ def with_null(name):
     def change(table):
         column = table[name].to_pylist()
         column[7] = None
-        return table.set_column(table.column_names.index(name), name, pa.array(column, table.schema.field(name).type))
+        return table.set_column(
+            table.column_names.index(name), name, pa.array(column, table.schema.field(name).type)
+        )
 
     return change
 
@@ -306,7 +322,10 @@ def with_null(name):
         (lambda t: t.drop_columns(["p_red"]), "1.parquet has no column 'p_red'"),
         (lambda t: t.drop_columns(["y"]), "1.parquet has no column 'y'"),
         (lambda t: t.append_column("p_pink", t["p_red"]), "another number of classes: 'p_pink'"),
-        (lambda t: t.set_column(0, "p_blue", t["p_blue"].cast("double")), "'p_blue' is double, but in .* float"),
+        (
+            lambda t: t.set_column(0, "p_blue", t["p_blue"].cast("double")),
+            "'p_blue' is double, but in .* float",
+        ),
         (with_null("p_green"), r"1.parquet: column 'p_green' is null in 1 row \(7\)"),
         (with_null("y"), r"1.parquet: column 'y' is null in 1 row \(7\)"),
         (with_null("region"), r"1.parquet: column 'region' is null in 1 row \(7\)"),
@@ -371,11 +390,15 @@ def test_what_files_already_say_is_not_passed_again(tmp_path, data):
 
 
 def test_data_sets_and_folders_named_by_a_column(tmp_path, data):
-    proba, labels, frame, weight = data
-    table = pa.table({f"p_{c}": proba[:, i] for i, c in enumerate(CLASSES)} | {"y": labels, "region": frame["region"]})
+    proba, labels, frame, _ = data
+    table = pa.table(
+        {f"p_{c}": proba[:, i] for i, c in enumerate(CLASSES)} | {"y": labels, "region": frame["region"]}
+    )
     pq.write_to_dataset(table, tmp_path / "table", partition_cols=["region"])
     order = np.argsort(frame["region"], kind="stable")
-    memory = PluginOracle(Rows.of(proba[order], labels[order], sensitive_features={"region": frame["region"][order]}))
+    memory = PluginOracle(
+        Rows.of(proba[order], labels[order], sensitive_features={"region": frame["region"][order]})
+    )
     opened = ds.dataset(tmp_path / "table", partitioning="hive")
     for path in (tmp_path / "table", opened):
         oracle = oracle_for(mf.scores(path, label="y", proba_prefix="p_", attributes="region"), None)
@@ -396,7 +419,9 @@ def test_data_sets_and_folders_named_by_a_column(tmp_path, data):
     ],
 )
 def test_classes_have_the_type_of_the_labels(tmp_path, labels, names, classes):
-    pq.write_table(pa.table({"y": labels, names[0]: [0.5, 0.5], names[1]: [0.5, 0.5]}), tmp_path / "t.parquet")
+    pq.write_table(
+        pa.table({"y": labels, names[0]: [0.5, 0.5], names[1]: [0.5, 0.5]}), tmp_path / "t.parquet"
+    )
     table = mf.scores(tmp_path / "t.parquet", label="y", proba_prefix="p_")
     assert table.classes == classes
     assert oracle_for(table, None).margins.sum() == 1

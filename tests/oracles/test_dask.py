@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -13,6 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 
 import metricfit as mf
 from metricfit.oracles import PluginOracle, Rows
@@ -77,7 +80,9 @@ def collections(data, kind, rows=130):
         return *parts, dd.from_pandas(frame, chunksize=rows), da.from_array(weight, chunks=rows)
     if kind == "mixed":
         return da.from_array(proba, chunks=(rows, 3)), labels, frame, weight
-    whole = dd.from_pandas(frame.assign(y=labels, w=weight, **{f"p{i}": proba[:, i] for i in range(3)}), chunksize=rows)
+    whole = dd.from_pandas(
+        frame.assign(y=labels, w=weight, **{f"p{i}": proba[:, i] for i in range(3)}), chunksize=rows
+    )
     return whole[["p0", "p1", "p2"]], whole["y"], whole[["region", "old"]], whole["w"]
 
 
@@ -93,10 +98,14 @@ def check_equal(oracle, memory, tolerance):
     for layout in ("diagonal", "full"):
         asked = losses(oracle, layout)
         for vertex, loss in zip(oracle.many(asked, layout), asked, strict=True):
-            np.testing.assert_allclose(vertex.statistic, memory(loss, layout).statistic, rtol=0, atol=tolerance)
+            np.testing.assert_allclose(
+                vertex.statistic, memory(loss, layout).statistic, rtol=0, atol=tolerance
+            )
         shares = np.random.default_rng(2).dirichlet(np.ones(3), size=len(oracle.axes.cells))
         found = oracle.confusion(np.stack(asked), shares, layout)
-        np.testing.assert_allclose(found, memory.confusion(np.stack(asked), shares, layout), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            found, memory.confusion(np.stack(asked), shares, layout), rtol=0, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("kind", ["arrays", "frames", "mixed"])
@@ -118,7 +127,9 @@ def test_answers_are_those_of_rows_in_memory_on_a_cluster(client, data, kind):
     rows = Rows.of(*data[:2], sensitive_features=data[2])
     check_equal(oracle_for(proba, y, sensitive_features=frame), PluginOracle(rows), 0)
     rows = Rows.of(*data[:2], sample_weight=data[3])
-    check_equal(oracle_for(proba, y, sample_weight=weight, confusion="model"), PluginOracle(rows, "model"), 1e-12)
+    check_equal(
+        oracle_for(proba, y, sample_weight=weight, confusion="model"), PluginOracle(rows, "model"), 1e-12
+    )
 
 
 def test_large_losses_are_sent_once(client, data, monkeypatch):
@@ -175,7 +186,9 @@ def test_start_from_a_sample(data, monkeypatch):
 
 
 def test_a_dead_scheduler_is_an_error(data):
-    host = subprocess.Popen([sys.executable, "-c", HOST], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    host = subprocess.Popen(
+        [sys.executable, "-c", HOST], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     try:
         with Client(host.stdout.readline().strip(), set_as_default=False) as own, own.as_current():
             proba, y, *_ = collections(data, "arrays")
@@ -183,7 +196,7 @@ def test_a_dead_scheduler_is_an_error(data):
             (loss,) = losses(oracle, "full", 1)
             assert oracle(loss, "full").statistic.sum() == pytest.approx(1)
             host.kill()
-            with pytest.raises(SchedulerLost, match="scheduler at tcp://127.0.0.1.* cannot be reached"):
+            with pytest.raises(SchedulerLost, match=r"scheduler at tcp://127\.0\.0\.1.* cannot be reached"):
                 oracle(loss, "full")
             with pytest.raises(ValueError, match="cannot be reached"):
                 mf.optimize(proba, y, "g_mean")
@@ -197,7 +210,9 @@ def test_a_dead_scheduler_is_an_error(data):
 def with_block(data, number, change):
     """Return a Dask array in which one block was changed after its shape was told."""
     blocks = list(da.from_array(data[0], chunks=(150, 3)).to_delayed().ravel())
-    blocks[number] = da.from_array(change(np.array(data[0][150 * number : 150 * (number + 1)]))).to_delayed().ravel()[0]
+    blocks[number] = (
+        da.from_array(change(np.array(data[0][150 * number : 150 * (number + 1)]))).to_delayed().ravel()[0]
+    )
     return da.concatenate([da.from_delayed(block, (150, 3), float) for block in blocks])
 
 
@@ -239,7 +254,10 @@ def test_bad_blocks_say_which_on_a_cluster(client, data):
         ({"sample_weight": np.r_[np.ones(N - 1), -1.0]}, "negative in 1 row .*in block 4"),
         ({"sensitive_features": {"y": ["a"] * 3}}, "has 3"),
         ({"y": da.from_array(np.zeros(9), chunks=3)}, "proba has 600 rows, y has 9"),
-        ({"y": dd.from_pandas(pd.Series(np.zeros(N)), npartitions=2)}, "y has 2 blocks of rows but proba has 5"),
+        (
+            {"y": dd.from_pandas(pd.Series(np.zeros(N)), npartitions=2)},
+            "y has 2 blocks of rows but proba has 5",
+        ),
     ],
 )
 def test_bad_arguments(data, options, words):
@@ -255,7 +273,9 @@ def test_labels_in_memory_need_known_blocks(data):
         mf.optimize(proba, data[1], "g_mean")
 
 
-@pytest.mark.parametrize("proba", [da.zeros(3), da.zeros((0, 3)), dd.from_pandas(pd.DataFrame({"a": [1.0]})).to_delayed()[0]])
+@pytest.mark.parametrize(
+    "proba", [da.zeros(3), da.zeros((0, 3)), dd.from_pandas(pd.DataFrame({"a": [1.0]})).to_delayed()[0]]
+)
 def test_collections_that_are_no_probabilities(proba):
     with pytest.raises(ValueError, match="proba"):
         mf.optimize(proba, np.zeros(0), "g_mean")
@@ -271,3 +291,58 @@ def test_blocks_may_be_empty(data):
     oracle = oracle_for(both[[0, 1, 2]], both["y"], classes=CLASSES)
     (loss,) = losses(oracle, "full", 1)
     np.testing.assert_array_equal(oracle(loss, "full").statistic, memory(loss, "full").statistic)
+
+
+def features(data):
+    """Return numbers that a model can learn from, with an attribute beside them."""
+    return pd.DataFrame(np.log(data[0]), columns=["a", "b", "c"]).assign(old=data[2]["old"])
+
+
+@pytest.mark.parametrize("randomize", ["hash", "never"])
+def test_classifier_on_data_frames(client, data, randomize):
+    X, y = features(data), pd.Series(data[1])
+    frozen = FrozenEstimator(LogisticRegression().fit(X[:300], y[:300]))
+    make = functools.partial(mf.MetricClassifier, frozen, "h_mean", attributes="old", randomize=randomize)
+    memory = make().fit(X, y)
+    blocks = dd.from_pandas(X, npartitions=4)
+    cluster = make().fit(blocks, dd.from_pandas(y, npartitions=4))
+    assert cluster.result_.value == pytest.approx(memory.result_.value, abs=1e-12)
+    assert cluster.policy_.axes == memory.policy_.axes
+    made = cluster.predict(blocks)
+    assert isinstance(made, da.Array)
+    np.testing.assert_array_equal(made.compute(), memory.predict(X))
+    np.testing.assert_array_equal(cluster.predict(X), memory.predict(X))
+    np.testing.assert_allclose(cluster.predict_proba(blocks).compute(), memory.predict_proba(X), rtol=1e-12)
+    np.testing.assert_allclose(cluster.decision_proba(blocks).compute(), memory.decision_proba(X), atol=1e-9)
+    assert cluster.score(blocks, y) == pytest.approx(memory.score(X, y))
+
+
+def test_classifier_on_arrays_with_a_further_decision(data):
+    X, y = features(data)[["a", "b", "c"]].to_numpy(), data[1]
+    frozen = FrozenEstimator(LogisticRegression().fit(X[:300], y[:300]))
+    options = {"decisions": (*CLASSES, "ask"), "randomize": "draw", "random_state": 0}
+    constraint = [mf.selective_accuracy() >= 0.8]
+    memory = mf.MetricClassifier(frozen, mf.coverage("blue"), constraint, **options)
+    memory.fit(X, y, sensitive_features=data[2]["region"], sample_weight=data[3])
+    blocks, groups = (
+        da.from_array(X, chunks=(130, 2)),
+        da.from_array(data[2]["region"].to_numpy(str), chunks=130),
+    )
+    found = mf.MetricClassifier(frozen, mf.coverage("blue"), constraint, **options)
+    found.fit(blocks, da.from_array(y, chunks=130), sensitive_features=groups, sample_weight=data[3])
+    assert found.result_.value == pytest.approx(memory.result_.value, abs=1e-9)
+    made = found.predict(blocks, sensitive_features=groups).compute()
+    assert made.shape == (N,)
+    assert set(made) <= {*CLASSES, "ask"}
+
+
+def test_classifier_on_collections_needs_a_fitted_model(data):
+    X = dd.from_pandas(features(data), npartitions=4)
+    y = dd.from_pandas(pd.Series(data[1]), npartitions=4)
+    with pytest.raises(ValueError, match="FrozenEstimator"):
+        mf.MetricClassifier(LogisticRegression()).fit(X, y)
+    frozen = FrozenEstimator(LogisticRegression().fit(features(data), data[1]))
+    with pytest.raises(ValueError, match="must name columns of a Dask data frame"):
+        mf.MetricClassifier(frozen, attributes="young").fit(X, y)
+    with pytest.raises(ValueError, match="pass one of them"):
+        mf.MetricClassifier(frozen, attributes="old").fit(X, y, sensitive_features=X["old"])

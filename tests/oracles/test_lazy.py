@@ -44,7 +44,7 @@ def first_loss(rng, A, k):
 
 
 def walk(rng, loss, length):
-    """Losses around one another: steps that shrink, repeats, new scales, shifts, zeros, signs, equal entries."""
+    """Losses around each other: shrinking steps, repeats, new scales, shifts, zeros, signs, equal entries."""
     for t in range(length):
         yield loss
         loss = loss * (1 + 10.0 ** -rng.uniform(0.5, 3 + t / 6) * rng.uniform(-1, 1, loss.shape))

@@ -138,10 +138,10 @@ def test_bad_input(data):
         mf.RetrainOracle(KNeighborsClassifier(), X, y)
     with pytest.raises(ValueError, match="y"):
         mf.RetrainOracle(LogisticRegression(), X, y[:-1])
+    oracle = oracle_on(data)
+    proba = LogisticRegression().fit(X, y).predict_proba(X)
+    first = mf.optimize(proba, y, "g_mean", oracle=oracle, max_calls=3)
     with pytest.raises(ValueError, match="start"):
-        oracle = oracle_on(data)
-        proba = LogisticRegression().fit(X, y).predict_proba(X)
-        first = mf.optimize(proba, y, "g_mean", oracle=oracle, max_calls=3)
         mf.optimize(proba, y, "g_mean", oracle=oracle, max_calls=3, start=first)
 
 

@@ -41,7 +41,7 @@ class Pass:
 class Solve:
     """Whole solves."""
 
-    params = ["g_mean", "h_mean", "min_recall", "macro_f1", "cohen_kappa(weights='quadratic')"]
+    params = ("g_mean", "h_mean", "min_recall", "macro_f1", "cohen_kappa(weights='quadratic')")
     param_names = ("objective",)
 
     def setup(self, objective: str) -> None:

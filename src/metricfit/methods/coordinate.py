@@ -25,6 +25,10 @@ GAIN = 1e-12
 POINTS = 25
 
 
+# A decision, which of its weights, and in which cell (None: in all).
+Weight = tuple[int, Kind, int | None]
+
+
 class Stage(NamedTuple):
     """How often to go through all weights, how far, with which penalty on violations, and whether to smooth.
 
@@ -49,53 +53,67 @@ CLOSING = (Stage(4),)
 def polish(
     program: Program, walk: Walk, profile: Profile, place: int, stages: Sequence[Stage]
 ) -> Iterator[Iterate]:
-    """Improve the rule of a vertex weight by weight; yield what is reached after each round."""
+    """Improve the rule of a vertex weight by weight; yield what is reached now and then."""
     make = getattr(walk.oracle, "scan", None)
     if make is None:
         return
     vertex = walk.vertices[place]
     scan: Scan = make(vertex.loss, program.layout)
-    statistic = vertex.statistic
-    wanted = weights_of(program, vertex.loss)
+    statistic, wanted = vertex.statistic, weights_of(program, vertex.loss)
     for stage in stages:
-        for _ in range(stage.sweeps):
-            before = _merit(program, program.vector(statistic), stage.penalty)
-            done = False
-            try:
-                moves = 0
-                if profile.only and _compiled(scan, walk, wanted):
-                    sign, ratios = profile.only
-                    sweep = Sweep(NEAR, stage.reach is None, stage.smooth, GAIN)
-                    moves = scan.sweep(ratios.terms, sign, statistic, sweep)
-                else:
-                    for decision, kind, cell in wanted:
-                        walk.spend()
-                        constant = kind == "offset" and program.axes.match[decision] >= 0
-                        line = scan.line(decision, kind, cell, NEAR if constant else stage.reach)
-                        statistic, moved = _step(scan, profile, line, statistic, stage)
-                        moves += moved
-                done = True
-            finally:
-                if not done:  # the budget has ended; what has been reached is not to be lost
-                    walk.add(Vertex(scan.loss.copy(), statistic))
+        before, rounds = _merit(program, program.vector(statistic), stage.penalty), stage.sweeps
+        while rounds:
+            if _compiled(scan, profile, walk, rounds * len(wanted)):
+                moves, rounds = _sweep(scan, profile, walk, statistic, stage), 0
+            else:
+                statistic, moves = _round(scan, profile, walk, statistic, stage, wanted)
+                rounds -= 1
             if not moves:
                 break
             place = walk.ask(scan.loss.copy())
-            statistic = walk.vertices[place].statistic
+            statistic, after = walk.vertices[place].statistic, _merit(program, walk.vectors[place], stage.penalty)
             yield single(walk, place)
-            if before - _merit(program, walk.vectors[place], stage.penalty) <= walk.tol:
+            if before - after <= walk.tol:
                 break
+            before = after
 
 
-def _compiled(scan: Scan, walk: Walk, wanted: list[tuple[int, Kind, int | None]]) -> bool:
-    """Whether all weights can be gone through at once; they then count as that many calls."""
-    if scan.engine != "numba" or scan.layout != "diagonal" or walk.calls + len(wanted) > walk.max_calls:
-        return False
-    if any(cell is not None for _, _, cell in wanted):
-        return False
+def _round(
+    scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stage: Stage, wanted: Sequence[Weight]
+) -> tuple[FloatArray, int]:
+    """Move each weight in turn; return the statistic and the number of moves."""
+    moves = 0
+    try:
+        for decision, kind, cell in wanted:
+            walk.spend()
+            constant = kind == "offset" and scan.match[decision] >= 0
+            line = scan.line(decision, kind, cell, NEAR if constant else stage.reach)
+            count = 0 if line is None else best_count(scan, profile, line, statistic, stage)
+            if line is not None and count != line.here:
+                statistic = statistic + scan.change(line, count)
+                scan.move(line, count)
+                moves += 1
+    except BaseException:
+        # The budget has ended, or somebody stops; what has been reached is not to be lost.
+        walk.add(Vertex(scan.loss.copy(), statistic))
+        raise
+    return statistic, moves
+
+
+def _compiled(scan: Scan, profile: Profile, walk: Walk, scans: int) -> bool:
+    """Whether all weights can be gone through at once."""
+    alike = scan.layout == "diagonal" and bool(np.all(scan.loss == scan.loss[:1]))
+    return profile.only is not None and scan.engine == "numba" and alike and walk.calls + scans <= walk.max_calls
+
+
+def _sweep(scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stage: Stage) -> int:
+    assert profile.only is not None
     walk.spend()
-    walk.calls += len(wanted) - 1
-    return True
+    sign, ratios = profile.only
+    how = Sweep(stage.sweeps, NEAR, stage.reach is None, stage.smooth, GAIN)
+    moves, scans = scan.sweep(ratios.terms, sign, statistic, how)
+    walk.calls += scans - 1
+    return moves
 
 
 def single(walk: Walk, place: int) -> Iterate:
@@ -105,7 +123,7 @@ def single(walk: Walk, place: int) -> Iterate:
     return Iterate(weights, walk.vectors[place])
 
 
-def weights_of(program: Program, loss: FloatArray) -> list[tuple[int, Kind, int | None]]:
+def weights_of(program: Program, loss: FloatArray) -> list[Weight]:
     """Return all weights of a rule: those of each cell where the problem or the rule tells cells apart, else shared ones."""
     cells, k = len(program.axes.cells), program.axes.k
     places: list[int | None] = [None] if _shared(program, loss) else list(range(cells))
@@ -129,20 +147,6 @@ def _shared(program: Program, loss: FloatArray) -> bool:
 
 def _merit(program: Program, u: FloatArray, penalty: float) -> float:
     return program.value(u) + penalty * max(program.violation(u), 0.0)
-
-
-def _step(
-    scan: Scan, profile: Profile, line: Line | None, statistic: FloatArray, stage: Stage
-) -> tuple[FloatArray, bool]:
-    """Move one weight to its best value; return the statistic, and whether it has changed."""
-    if line is None:
-        return statistic, False
-    count = best_count(scan, profile, line, statistic, stage)
-    if count == line.here:
-        return statistic, False
-    change = scan.change(line, count)
-    scan.move(line, count)
-    return statistic + change, True
 
 
 def best_count(scan: Scan, profile: Profile, line: Line, statistic: FloatArray, stage: Stage) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from metricfit.layout import expand, shape_of
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
-from metricfit.methods.coordinate import CLOSING, CONSTRAINED, FREE, polish, single, weights_of
+from metricfit.methods.coordinate import CLOSING, CONSTRAINED, FIRST, FREE, polish, single, weights_of
 from metricfit.methods.corrective import descend, descend_within, merit
 from metricfit.methods.guard import generalising, warn_if_few
 from metricfit.methods.profile import Profile
@@ -104,9 +104,8 @@ class Local(Method):
 
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
         """Return the best of all rules found and the best mixture."""
-        for place in range(len(walk.vertices)):
-            best = better(program, single(walk, place), best)
-        return best
+        rank = min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t], FIRST))
+        return better(program, single(walk, rank), best)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Shrink towards plain argmax where that is asked for."""

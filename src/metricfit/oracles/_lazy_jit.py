@@ -40,7 +40,7 @@ def _keep_two(x: Any, slope: Any, offset: Any, j: Any, old: Any, new: Any) -> No
 
 @njit(forceinline=True)
 def _place(best: Any, second: Any, terms: Any, a: Any, floor: Any) -> Any:
-    """Bucket of a row. The first bits of a positive float are in its order: four buckets to a power of two."""
+    """Bucket of a row: the first bits of its radius, which are in the order of positive floats."""
     best, second = np.float64(best), np.float64(second)
     size = abs(best - terms[a, 0]) + abs(second - terms[a, 0])
     slack = max(second - best - ALLOWANCE * size - terms[a, 2], 0.0)
@@ -149,7 +149,7 @@ def remember(
 
 @njit(nogil=True, cache=True)
 def list_rows(bucket: Any, cell: Any, starts: Any, order: Any) -> None:
-    """Put the rows in the order of cell and bucket; ``starts`` (cells, buckets) moves on to the end of each."""
+    """Put the rows in the order of cell and bucket; ``starts`` (cells, buckets) moves on to the ends."""
     n_buckets = starts.shape[1]
     for r in range(bucket.size):
         b = bucket[r]

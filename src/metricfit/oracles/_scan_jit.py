@@ -138,22 +138,26 @@ def _best_count(at, order, series, here, reach, closest, gain):
 def sweep_ratios(
     table, column, slope, offset, cell,
     decisions, best, proba, labels, weights, match,
-    starts, near, reach, anywhere, smooth, gain, closest, terms, sign, hit, made,
+    starts, ends, near, active, sweeps, reach, anywhere, smooth, gain, closest, terms, sign, hit, made,
 ):  # fmt: skip
-    """Give each factor and each constant in turn the best value within reach; return how many have moved.
+    """Give factors (the first k of ``active``) and constants in turn the best value within reach; count moves and scans.
 
-    With ``anywhere``, factors may go to any positive value, and ``near`` must hold all rows for every decision.
+    Each sweep but the first goes through the weights that have moved in the last one. With ``anywhere``, factors may go to any
+    positive value, and all rows must be near every decision.
     """
-    moves, k, size = 0, column.size, near.size
+    moves, scans, k, size = 0, 0, column.size, (ends - starts).max()
     at, weight, won, lost = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     rows, left, order, bucket = (
         np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     )  # fmt: skip
     series = np.empty(size + 1)
-    for line in range(2 * k):
-        j, factor = line % k, line < k
-        if match[j] < 0 or slope[0, j] <= 0:
+    for line in range(sweeps * 2 * k):
+        which = line % (2 * k)
+        j, factor = which % k, which < k
+        if not active[which] or match[j] < 0 or slope[0, j] <= 0:
             continue
+        active[which] = False
+        scans += 1
         old = slope[0, j] if factor else offset[0, j]
         width = reach * slope[0, j] / 4
         low, high = (old / (1 + reach), old * (1 + reach)) if factor else (old - width, old + width)
@@ -163,7 +167,7 @@ def sweep_ratios(
         count = moving_rows(
             table, column, slope, offset, cell, decisions, best, proba, labels, weights, match,
             j, own, own if factor else own[:0], True, low, high,
-            near[starts[j] : starts[j + 1]], at, rows, left, weight, won, lost,
+            near[starts[j] : ends[j]], at, rows, left, weight, won, lost,
         )  # fmt: skip
         if count == 0:
             continue
@@ -172,32 +176,20 @@ def sweep_ratios(
         for i in range(count):
             if decisions[rows[i]] == j:
                 here += 1
-        # The sums before any row has entered.
-        for i in range(here):
-            r = order[i]
-            hit[left[r]] += lost[r]
-            made[left[r]] += weight[r]
-            hit[j] -= won[r]
-            made[j] -= weight[r]
-        start_hit, start_made = hit.copy(), made.copy()
-        ratio_sums(order[:count], left, weight, won, lost, j, start_hit, start_made, terms, series[: count + 1])
+        _enter(order[:here], left, weight, won, lost, j, hit, made, -1.0)
+        ratio_sums(order[:count], left, weight, won, lost, j, hit.copy(), made.copy(), terms, series[: count + 1])
         for i in range(count + 1):
             series[i] *= sign
         chosen = _best_count(
             at, order[:count], series[: count + 1], here, int(smooth * here), closest, gain
         )
-        for i in range(chosen):
-            r = order[i]
-            hit[left[r]] -= lost[r]
-            made[left[r]] -= weight[r]
-            hit[j] += won[r]
-            made[j] += weight[r]
+        _enter(order[:chosen], left, weight, won, lost, j, hit, made, 1.0)
         if chosen == here:
             continue
         moves += 1
+        active[which] = True
         new = (at[order[max(chosen - 1, 0)]] + at[order[min(chosen, count - 1)]]) / 2
         if chosen == 0 or chosen == count:
-            # Half way to the next row that is out of reach, or rather to where one might be.
             new = (new + (low if chosen == 0 else min(high, 3 * new))) / 2
         if factor:
             slope[:, j] = new
@@ -213,4 +205,15 @@ def sweep_ratios(
         for r in range(decisions.size):
             if decisions[r] == j:
                 best[r] = slope[0, j] * table[r, column[j]] + offset[0, j]
-    return moves
+    return moves, scans
+
+
+@njit
+def _enter(order, left, weight, won, lost, decision, hit, made, sign):
+    """Let rows in (or out, with a negative sign) and keep the sums up to date."""
+    for i in range(order.size):
+        r = order[i]
+        hit[left[r]] -= sign * lost[r]
+        made[left[r]] -= sign * weight[r]
+        hit[decision] += sign * won[r]
+        made[decision] += sign * weight[r]

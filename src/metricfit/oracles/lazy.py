@@ -94,9 +94,9 @@ class Memory:
         """Return the share of the rows that a call at a loss has to decide anew."""
         return self.share(self.reference.drift(loss))
 
-    def count(self, loss: FloatArray) -> FloatArray | None:
-        """Return the statistic that the rule of a loss reaches; None if the loss is too far from the reference."""
-        buckets = near(self.reference.drift(loss))
+    def count(self, loss: FloatArray, drift: FloatArray | None = None) -> FloatArray | None:
+        """Return the statistic that the rule of a loss reaches; None if it is too far from the reference."""
+        buckets = near(self.reference.drift(loss) if drift is None else drift)
         if (buckets > BUCKETS).any():
             return None
         reached = np.concatenate([self.order[s[0] : s[b]] for s, b in zip(self.starts, buckets, strict=True)])
@@ -169,7 +169,7 @@ def _right_and_all(sums: FloatArray) -> FloatArray:
 
 
 def _listed(bucket: IntArray, cell: IntArray, n_cells: int) -> tuple[IntArray, IntArray]:
-    """List the rows by cell and bucket, save those of a large radius, and where in the list each bucket starts."""
+    """List the rows by cell and bucket, save those of a large radius, and where each bucket starts."""
     kept = np.minimum(bucket, BUCKETS)
     slot = kept if not cell.size else cell.astype(np.intp) * (BUCKETS + 1) + kept
     counts = np.bincount(slot, minlength=n_cells * (BUCKETS + 1)).reshape(n_cells, BUCKETS + 1)[:, :BUCKETS]

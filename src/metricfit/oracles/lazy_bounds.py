@@ -42,7 +42,7 @@ LARGE = 1e30
 # Keeps a row of equal scores from a division by zero.
 TINY = 1e-300
 
-# Share of the mean slope that offsets are measured by at the least: near zero, their relative change says little.
+# Share of the mean slope that offsets are measured by at the least: near zero, a relative change says little.
 OFFSET = 2.0**-8
 
 
@@ -115,7 +115,7 @@ class Reference:
 def remember_numpy(
     reference: Reference, scores: FloatArray, cell: IntArray | None
 ) -> tuple[IntArray, IntArray]:
-    """Return the decision and the bucket of each row, from the N x k scores of the reference: the slow twin."""
+    """Return the decision and the bucket of each row, from its scores at the reference: the slow twin."""
     k, terms = scores.shape[1], reference.terms[0 if cell is None else cell]
     decisions = k - 1 - scores[:, ::-1].argmin(axis=1)
     best, second = np.partition(scores, 1, axis=1)[:, :2].astype(np.float64).T

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from metricfit.axes import distinct_labels
 from metricfit.confusion import Axes, Cells, class_labels, encode_labels
 from metricfit.oracles import kernels
 from metricfit.types import FloatArray, IntArray
@@ -45,7 +46,7 @@ class Rows:
                 "proba has one column, so there is one class and nothing to decide; give two or more"
             )
         cells, codes = Cells.observe(sensitive_features, checked.shape[0])
-        axes = Axes(names, tuple(decisions) if decisions is not None else (), cells)
+        axes = Axes(names, distinct_labels(decisions, "decisions") if decisions is not None else (), cells)
         weights = check_weights(sample_weight, checked.shape[0])
         return cls(
             axes,

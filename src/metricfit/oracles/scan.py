@@ -76,8 +76,9 @@ class Line:
 
 
 class Sweep(NamedTuple):
-    """How far to look (factors perhaps anywhere), over which share of the rows to smooth, and what a move must gain."""
+    """How often and how far to look (factors perhaps anywhere), which share of the rows to smooth over, what to gain."""
 
+    sweeps: int
     reach: float
     anywhere: bool
     smooth: float
@@ -203,21 +204,24 @@ class Scan:
             self._lists[decision, cell] = found.rows.copy()
         return self._lists[decision, cell]
 
-    def sweep(self, terms: FloatArray, sign: float, statistic: FloatArray, sweep: Sweep) -> int:
+    def sweep(self, terms: FloatArray, sign: float, statistic: FloatArray, how: Sweep) -> tuple[int, int]:
         """Do at once what lines for all factors and constants do one by one, for the objective ``sign * ratio_sums``.
 
-        The rule must be the same in all cells, and the layout diagonal. Returns how many weights have moved.
+        The rule must be the same in all cells, and the layout diagonal. Returns the numbers of moves and of scans.
         """
         from metricfit.oracles import _scan_jit
 
-        lists = [self._near(j, None, None if sweep.anywhere else sweep.reach) for j in range(len(self.match))]
-        starts = np.cumsum([0, *map(len, lists)])
-        moves = _scan_jit.sweep_ratios(
+        k = self.rows.axes.k
+        lists = [self.every] if how.anywhere else [self._near(j, None, how.reach) for j in range(k)]
+        ends = np.cumsum([0, *map(len, lists)])
+        moves, scans = _scan_jit.sweep_ratios(
             *self.scores,
             *self.state,
-            starts,
+            np.broadcast_to(ends[:-1], k).copy(),
+            np.broadcast_to(ends[1:], k).copy(),
             np.concatenate(lists),
-            *sweep,
+            np.ones(2 * k, bool),
+            *how,
             self.closest,
             terms,
             sign,
@@ -225,7 +229,7 @@ class Scan:
         )
         self.loss[:, 0] = np.where(self.match >= 0, -self.scores.slope, self.loss[:, 0])
         self.loss[:, 1] = -self.scores.offset
-        return int(moves)
+        return moves, scans
 
     def refresh(self) -> None:
         """Decide all rows anew, and look for the rows near each weight among all of them."""

@@ -23,13 +23,17 @@ LAZY_WORK, SORTED_ROWS = 2_000_000, 10_000
 
 # In plain passes, as measured: what a sort costs, what a memory costs, and a lazy call for each row that it
 # reaches as a share of all, which it reads out of order.
-SORT, REMEMBER, REACHED = 200, 3.0, 3.0
+SORT, REMEMBER, REACHED = 100, 3.0, 3.0
 
 # Products that have to be missed before the first memory, which has compiled code to load.
 LOAD = 200_000_000
 
 # Share of the rows that a unit of drift reaches, as long as no memory says so.
 DENSITY = 15.0
+
+# Change of a loss, relative to its largest entry, beyond which a memory is taken to save nothing; and how
+# much more than the least a lazy call may cost before a newer memory is thought of.
+FAR, WELL = 0.05, 1.5
 
 
 class Shortcut:
@@ -69,10 +73,10 @@ class Shortcut:
         self.missed, self.price = 0.0, REMEMBER + LOAD / max(1, len(P) * len(match))
         self.sorted: SortedRows | None = None
         self.memory: Memory | None = None
-        self.last: Reference | None = None
+        self.last: FloatArray | None = None
 
     def count(self, loss: FloatArray) -> FloatArray | None:
-        """Return the statistic that the rule of a loss reaches; None if a plain pass is the better way to it."""
+        """Return the statistic that the rule of a loss reaches; None if a plain pass is better."""
         if self.binary:
             return self._by_sort(loss)
         return self._by_memory(loss) if self.lazy else None
@@ -84,22 +88,37 @@ class Shortcut:
         return None if self.sorted is None else self.sorted.count(loss)
 
     def _by_memory(self, loss: FloatArray) -> FloatArray | None:
-        paid = 1.0 if self.memory is None else self._cost(self.memory.reached(loss))
-        if self.last is not None:
-            # What the call would have cost with a memory of the call before.
-            step = self.last.drift(loss)
-            reached = DENSITY * float(step.max()) if self.memory is None else self.memory.share(step)
-            self.missed += max(0.0, paid - self._cost(reached))
-        self.last = Reference.of(loss, self.match, self.data[0].dtype)
+        drift, paid = None, 1.0
+        if self.memory is not None:
+            drift = self.memory.reference.drift(loss)
+            paid = self._cost(self.memory.share(drift))
+        self.missed += max(0.0, paid - self._cost_after(self.last, loss)) if paid > WELL * self.base else 0.0
+        self.last = loss
         if self.missed > self.price:
             from metricfit.oracles.lazy import Memory
 
             self.missed, self.price = 0.0, REMEMBER
             self.memory = None  # frees it before the next one is made
             self.memory = Memory.of(*self.data, loss, self.match, threads=self.threads)
-            paid = self.base
-        return None if self.memory is None or paid >= 1.0 else self.memory.count(loss)
+            drift, paid = None, self.base
+        return None if self.memory is None or paid >= 1.0 else self.memory.count(loss, drift)
+
+    def _cost_after(self, last: FloatArray | None, loss: FloatArray) -> float:
+        """Return what a call would cost with a memory of the call before, in plain passes."""
+        if last is None or _far(last, loss):
+            return 1.0
+        reference = Reference.of(last, self.match, self.data[0].dtype)
+        if reference is None:
+            return 1.0
+        drift = reference.drift(loss)
+        return self._cost(DENSITY * float(drift.max()) if self.memory is None else self.memory.share(drift))
 
     def _cost(self, reached: float) -> float:
         """Return what a lazy call costs, in plain passes; never more than one."""
         return min(1.0, self.base + REACHED * reached)
+
+
+def _far(last: FloatArray, loss: FloatArray) -> bool:
+    """Say whether two losses are so far apart that their drift is not worth its computation."""
+    sizes = np.abs(last).max(), np.abs(loss).max()
+    return bool(np.abs(loss * sizes[0] - last * sizes[1]).max() > FAR * sizes[0] * sizes[1])

@@ -1,0 +1,184 @@
+"""What must not break a run: failing solvers, oracles of one's own, and degenerate data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from methods.problems import COST, PROBLEMS, accuracy, cap_coverage, cost, floor_recall, g_mean, micro_f1, parity
+from methods.reference import ReferenceOracle
+from methods.truth import Case, Sample
+
+import metricfit as mf
+from metricfit.methods import cone, linear, master, quadratic
+from metricfit.methods.columns import Unsolved
+from metricfit.oracles import Oracle
+
+STATUSES = {"optimal", "stalled", "max_calls", "max_seconds", "stopped"}
+
+
+class TestOracle:
+    @pytest.mark.parametrize("name", ["g_mean", "cost, odds", "micro_f1, parity", "review", "turned round"])
+    def test_any_object_with_the_protocol_will_do(self, name):
+        case = PROBLEMS[name]
+        oracle = ReferenceOracle(case.sample, case.decisions)
+        assert isinstance(oracle, Oracle)
+        result, expected = case.solve(oracle=oracle), case.solve()
+        assert result.value == pytest.approx(expected.value, abs=1e-9)
+        assert result.bound == pytest.approx(expected.bound, abs=1e-9)
+        assert oracle.asked == result.n_oracle_calls == expected.n_oracle_calls
+
+    def test_inexact_oracles_prove_nothing(self):
+        oracle = ReferenceOracle(PROBLEMS["g_mean"].sample)
+        oracle.exact = False
+        assert not PROBLEMS["g_mean"].solve(oracle=oracle).certified
+
+
+class TestFailingSolvers:
+    """No failing inner solver ends a run: there is always a policy and a bound."""
+
+    @pytest.fixture(params=["always", "every second time"])
+    def failing(self, request, monkeypatch):
+        count = iter(range(10**6))
+
+        def breaks(solver):
+            def broken(*args):
+                if request.param == "always" or next(count) % 2:
+                    raise Unsolved("broken for the test")
+                return solver(*args)
+
+            return broken
+
+        monkeypatch.setattr(master, "minimise_quadratic", breaks(quadratic.minimise_quadratic))
+        monkeypatch.setattr(master, "solve_cone", breaks(cone.solve_cone))
+
+    NAMES = (
+        "g_mean",
+        "cost, odds",
+        "micro_f1, parity",
+        "cost, g_mean",
+        "several",
+        "worst g_mean",
+        "min_recall, kld",
+    )
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_run_goes_on(self, failing, name):
+        case = PROBLEMS[name]
+        result = case.solve(max_calls=100)
+        best = case.best()
+        assert result.status in STATUSES
+        assert result.feasible
+        assert case.sign * result.bound >= case.sign * best - 1e-7
+        # A curved constraint is followed along its tangent planes only.
+        assert case.sign * result.value >= case.sign * best - (0.2 if name == "min_recall, kld" else 0.02)
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_not_even_the_last_resort(self, monkeypatch, failing, name):
+        """Without any solver there is no mixture, but still a valid bound and a policy."""
+        def broken(*args):
+            raise Unsolved("broken for the test")
+
+        monkeypatch.setattr(linear, "minimise_linear", broken)
+        case = PROBLEMS[name]
+        result = case.solve(max_calls=30)
+        assert case.sign * result.bound >= case.sign * case.best() - 1e-7
+        assert result.policy.n_rules >= 1
+
+
+def sample(proba, y=None, weight=None) -> Sample:
+    proba = np.asarray(proba, float)
+    groups = pd.DataFrame({"sex": np.array(["F", "M"])[np.arange(len(proba)) % 2]})
+    weight = np.ones(len(proba)) if weight is None else weight
+    return Sample(proba, np.argmax(proba, axis=1) if y is None else np.asarray(y), groups, weight)
+
+
+def degenerate() -> dict[str, Sample]:
+    random = np.random.default_rng(0)
+    return {
+        "duplicate rows": sample(np.repeat(random.dirichlet([2, 1, 0.7], 4), 10, axis=0)),
+        "one row many times": sample(np.repeat([[0.5, 0.3, 0.2]], 20, axis=0)),
+        "ties everywhere": sample(np.full((20, 3), 1 / 3)),
+        "certain": sample(np.eye(3)[np.arange(30) % 3]),
+        "half certain": sample(np.vstack([np.eye(3)[np.arange(15) % 3], random.dirichlet([1, 1, 1], 15)])),
+        "one class always likeliest": sample([[0.6 - 0.1 * t, 0.3 + 0.05 * t, 0.1 + 0.05 * t] for t in random.random(20)]),
+        "two rows": sample([[0.8, 0.15, 0.05], [0.1, 0.3, 0.6]]),
+        "weights from 1e-12 to 1e12": sample(random.dirichlet([2, 1, 1], 30), weight=10.0 ** random.uniform(-12, 12, 30)),
+        "a class of one in a million": sample([[0.9 - 1e-6 * t, 0.1, 1e-6 * t] for t in range(1, 31)]),
+    }
+
+
+class TestDegenerateData:
+    @pytest.mark.parametrize("bounds", [(), (cap_coverage(2, 0.2),), (floor_recall(2, 0.3), parity(0.02))])
+    @pytest.mark.parametrize(
+        ("objective", "truth"),
+        [
+            (mf.g_mean(), g_mean),
+            (mf.accuracy(), accuracy),
+            (mf.micro_f1(0), micro_f1(0)),
+            (mf.cost(COST), cost(COST)),
+        ],
+    )
+    @pytest.mark.parametrize("name", degenerate())
+    def test_is_solved_like_any_other(self, name, objective, truth, bounds):
+        case = Case(objective, truth, bounds, sample=degenerate()[name])
+        result = case.solve()
+        assert result.status == "optimal"
+        assert result.feasible
+        assert result.value == pytest.approx(case.best(), abs=1e-4)
+        assert case.sign * result.bound >= case.sign * case.best() - 1e-7
+
+    def test_an_unreachable_precision_costs_the_class(self):
+        """Where no row may be decided as a class, a geometric mean is zero, and so is its bound, nearly."""
+        result = mf.optimize(
+            np.repeat([[0.5, 0.3, 0.2]], 20, axis=0),
+            np.arange(20) % 3,
+            "g_mean",
+            mf.precision(1) >= 0.9,
+            confusion="model",
+        )
+        assert result.feasible
+        assert result.value == pytest.approx(0, abs=2e-3)
+        assert result.bound == pytest.approx(0, abs=5e-3)
+
+    @pytest.mark.parametrize("confusion", ["labels", "model"])
+    def test_a_class_with_a_single_row(self, confusion):
+        random = np.random.default_rng(1)
+        y = np.append(np.arange(60) % 2, 2)
+        proba = 0.2 * random.dirichlet([1, 1, 1], 61) + 0.8 * np.eye(3)[y]
+        result = mf.optimize(proba, y, "g_mean", confusion=confusion)
+        assert result.status == "optimal"
+        assert result.confusion.margins[0, 2] > 0
+        assert result.policy.decide(proba)[60] == 2
+
+    @pytest.mark.parametrize("confusion", ["labels", "model"])
+    @pytest.mark.parametrize("objective", ["h_mean", "g_mean", "q_mean", "micro_f1", "accuracy"])
+    def test_three_hundred_classes(self, objective, confusion):
+        random = np.random.default_rng(0)
+        centres, y = random.normal(size=(300, 6)), np.arange(900) % 300
+        X = centres[y] + 0.5 * random.normal(size=(900, 6))
+        score = -((X[:, None] - centres[None]) ** 2).sum(axis=2) / 0.5
+        proba = np.exp(score - score.max(axis=1, keepdims=True))
+        proba /= proba.sum(axis=1, keepdims=True)
+        result = mf.optimize(proba, y, objective, confusion=confusion, tol=1e-3, max_calls=150)
+        assert result.status in ("optimal", "stalled")
+        assert result.gap <= (1e-3 if confusion == "model" else 0.01)
+        argmax = mf.Confusion.from_predictions(y, proba.argmax(axis=1), classes=range(300))
+        if confusion == "labels":
+            assert result.value >= mf.parse(objective)(argmax)
+
+    def test_fifty_cells(self):
+        random = np.random.default_rng(0)
+        proba = random.dirichlet([2, 1, 1, 0.5], 1500)
+        result = mf.optimize(
+            proba,
+            np.arange(1500) % 4,
+            "g_mean",
+            mf.demographic_parity(over="group") <= 0.02,
+            sensitive_features=np.arange(1500) % 50,
+            confusion="model",
+            tol=1e-3,
+        )
+        assert result.status == "optimal"
+        assert result.feasible
+        assert result.policy.n_rules <= 50 + 50 + 8
