@@ -1,7 +1,8 @@
 """How time and memory grow with rows, classes and groups: `python benchmarks/scale/growth.py [--quick]`.
 
-Every case runs in a process of its own. Times are told in reads (`np.sum` of the same float32 array, measured in the same
-process), so that they mean the same on every machine; exponents are least-squares slopes in log-log.
+Every case runs in a process of its own. Times are told in reads (`np.sum` of the same float32 array, measured
+in the same process), so that they mean the same on every machine; exponents are least-squares slopes in
+log-log.
 """
 
 from __future__ import annotations

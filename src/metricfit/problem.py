@@ -1,7 +1,7 @@
 """Objective and constraints, and their bound form: the only place that knows about signs.
 
-`Problem` is what the user asked for, in natural signs. `Program` is the same on given data: minimise a function of the generalised confusion
-vector ``u = M z + c`` where convex functions of ``u`` are <= 0.
+`Problem` is what the user asked for, in natural signs. `Program` is the same on given data: minimise a function
+of the generalised confusion vector ``u = M z + c`` where convex functions of ``u`` are <= 0.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class InfeasibleError(ValueError):
     violations : dict
         For each constraint, its violation under the policy whose largest violation is smallest.
     alone : dict
-        For each constraint, the smallest violation that any policy reaches when it is the only constraint; positive when the
-        constraint cannot be kept at all.
+        For each constraint, the smallest violation that any policy reaches when it is the only constraint;
+        positive when the constraint cannot be kept at all.
     conflict : tuple of str
         A smallest set of constraints that cannot be kept together.
     proven : bool
@@ -57,8 +57,9 @@ class InfeasibleError(ValueError):
         )
         together = "cannot be kept at all" if len(conflict) == 1 else "cannot be kept together"
         super().__init__(
-            f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} {together}. The smallest "
-            f"largest violation is {least:.4g}. Smallest violations: {table}. Relax a limit by that much, or drop a constraint"
+            f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} {together}. "
+            f"The smallest largest violation is {least:.4g}. Smallest violations: {table}. Relax a limit by that much, "
+            "or drop a constraint"
         )
 
     def __reduce__(self) -> Any:
@@ -193,7 +194,7 @@ class Limit:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Minimise ``objective(u)`` where all `limits` hold, for ``u = matrix @ z + constant`` and achievable statistics z."""
+    """Minimise ``objective(u)`` where all `limits` hold; ``u = matrix @ z + constant`` for achievable z."""
 
     problem: Problem
     axes: Axes
@@ -276,8 +277,9 @@ class Program:
     ) -> tuple[FloatArray, float]:
         """Return slope and value at u of a plane that lies below the Lagrangian everywhere.
 
-        For a convex objective, convex constraint functions g <= 0 and any multipliers mu >= 0, no feasible point costs less than the minimum of
-        this plane, which is one oracle call. So the bound needs no trust in the solver that found u, mu and theta.
+        For a convex objective, convex constraint functions g <= 0 and any multipliers mu >= 0, no feasible
+        point costs less than the minimum of this plane, which is one oracle call. So the bound needs no trust
+        in the solver that found u, mu and theta.
         """
         slope = self.objective.gradient(u, theta)
         level = float(self.objective.level(u, theta)[0])

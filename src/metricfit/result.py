@@ -16,8 +16,8 @@ from metricfit.policy import Policy
 class ConstraintRecord:
     """How a constraint came out.
 
-    ``violation`` <= 0 holds. ``price`` is what the objective would gain, in its own units, per unit of slack in the limit; 0 where the constraint does
-    not bind, NaN where the method gives no multipliers.
+    ``violation`` <= 0 holds. ``price`` is what the objective would gain, in its own units, per unit of slack in
+    the limit; 0 where the constraint does not bind, NaN where the method gives no multipliers.
     """
 
     name: str
@@ -42,7 +42,8 @@ class Result:
     certified : bool
         Whether the bound is a proof for all randomised classifiers on these rows (``confusion="model"``).
     status : {"optimal", "stalled", "max_calls", "max_seconds", "stopped"}
-        Why the walk ended: the gap is at most ``tol``; nothing new was found; a budget was used up; somebody stopped it.
+        Why the walk ended: the gap is at most ``tol``; nothing new was found; a budget was used up; somebody
+        stopped it.
     constraints : tuple of ConstraintRecord
     history : tuple of Record
         One record per iteration.

@@ -182,7 +182,7 @@ class TestEveryChoice:
             try:
                 result = PROBLEMS[name].solve(method=method, confusion=confusion, max_calls=30)
             except ValueError as refusal:
-                assert "Try method=" in str(refusal)
+                assert "Try method=" in str(refusal)  # noqa: PT017
                 assert method not in ("auto", "column_generation")
             else:
                 assert result.status in STATUSES

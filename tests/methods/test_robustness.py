@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from methods.problems import COST, PROBLEMS, accuracy, cap_coverage, cost, floor_recall, g_mean, micro_f1, parity
+from methods.problems import (
+    COST,
+    PROBLEMS,
+    accuracy,
+    cap_coverage,
+    cost,
+    floor_recall,
+    g_mean,
+    micro_f1,
+    parity,
+)
 from methods.reference import ReferenceOracle
 from methods.truth import Case, Sample
 
@@ -76,6 +86,7 @@ class TestFailingSolvers:
     @pytest.mark.parametrize("name", NAMES)
     def test_not_even_the_last_resort(self, monkeypatch, failing, name):
         """Without any solver there is no mixture, but still a valid bound and a policy."""
+
         def broken(*args):
             raise Unsolved("broken for the test")
 
@@ -101,9 +112,13 @@ def degenerate() -> dict[str, Sample]:
         "ties everywhere": sample(np.full((20, 3), 1 / 3)),
         "certain": sample(np.eye(3)[np.arange(30) % 3]),
         "half certain": sample(np.vstack([np.eye(3)[np.arange(15) % 3], random.dirichlet([1, 1, 1], 15)])),
-        "one class always likeliest": sample([[0.6 - 0.1 * t, 0.3 + 0.05 * t, 0.1 + 0.05 * t] for t in random.random(20)]),
+        "one class always likeliest": sample(
+            [[0.6 - 0.1 * t, 0.3 + 0.05 * t, 0.1 + 0.05 * t] for t in random.random(20)]
+        ),
         "two rows": sample([[0.8, 0.15, 0.05], [0.1, 0.3, 0.6]]),
-        "weights from 1e-12 to 1e12": sample(random.dirichlet([2, 1, 1], 30), weight=10.0 ** random.uniform(-12, 12, 30)),
+        "weights from 1e-12 to 1e12": sample(
+            random.dirichlet([2, 1, 1], 30), weight=10.0 ** random.uniform(-12, 12, 30)
+        ),
         "a class of one in a million": sample([[0.9 - 1e-6 * t, 0.1, 1e-6 * t] for t in range(1, 31)]),
     }
 

@@ -23,7 +23,7 @@ METHODS: dict[str, type[Method]] = {
 
 
 def choose(method: str | Method, program: Program) -> Method:
-    """Return the method for a problem: the named one, or for "auto" the first that takes it; raise naming those that do."""
+    """Return the named method, or for "auto" the first that takes the problem; raise naming those that do."""
     if isinstance(method, Method):
         wanted = method
     elif method == "auto":

@@ -162,7 +162,7 @@ class Walk:
         self.calls += 1
 
     def ask_all(self, losses: Sequence[FloatArray]) -> list[int]:
-        """Ask for the best rules for several losses, in one pass over the rows where the oracle can, as far as the budget goes."""
+        """Ask for the best rules for several losses, in one pass where the oracle can, as far as the budget goes."""
         self.expect(losses)
         places: list[int] = []
         for loss in losses[: max(self.max_calls - self.calls, 0)]:

@@ -1,7 +1,8 @@
 """Column generation: fully corrective and certified, the default.
 
-Every iteration solves the master problem (the best mixture, cell by cell, of all rules found so far, with the constraints exact), prices its tangent
-plane with one oracle call, and adds the answer. The call is also the certificate: nothing achievable lies below the plane's minimum.
+Every iteration solves the master problem (the best mixture, cell by cell, of all rules found so far, with the
+constraints exact), prices its tangent plane with one oracle call, and adds the answer. The call is also the
+certificate: nothing achievable lies below the plane's minimum.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from metricfit.problem import Program
 class ColumnGeneration(Method):
     """Mix all rules found so far as well as possible, and ask the multipliers for the next one.
 
-    Stops when value minus bound is at most ``tol``. With an exact oracle the bound is a proof. Where labels are counted the
-    plug-in rule need not be the cheapest, so the walk also tries rules near it, and may end "stalled" when it finds nothing new.
+    Stops when value minus bound is at most ``tol``. With an exact oracle the bound is a proof. Where labels are
+    counted the plug-in rule need not be the cheapest, so the walk also tries rules near it, and may end
+    "stalled" when it finds nothing new.
 
     Parameters
     ----------
@@ -50,11 +52,11 @@ class ColumnGeneration(Method):
             walk.ask(argmax_loss(program))
         for place, vertex in enumerate(walk.vertices):
             columns.add(place, vertex)
-        start = None
+        start: Iterate | None = None
         if program.limits:
             for start in feasibility.reach(program, walk, columns):
                 yield start
-            if program.excess(start.u) > FEASIBLE:
+            if start is not None and program.excess(start.u) > FEASIBLE:
                 return
         yield from generate(program, walk, columns, self.probes, start)
 

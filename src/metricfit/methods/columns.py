@@ -1,7 +1,7 @@
 """The columns of the master problem: what each rule found so far adds to ``u``, cell by cell.
 
-The achievable set is a product over cells, since every cell chooses its rules alone. The master therefore mixes per cell, with one convexity row
-for each, as in the decomposition of Dantzig and Wolfe.
+The achievable set is a product over cells, since every cell chooses its rules alone. The master therefore mixes
+per cell, with one convexity row for each, as in the decomposition of Dantzig and Wolfe.
 """
 
 from __future__ import annotations

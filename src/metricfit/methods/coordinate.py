@@ -71,7 +71,10 @@ def polish(
             if not moves:
                 break
             place = walk.ask(scan.loss.copy())
-            statistic, after = walk.vertices[place].statistic, _merit(program, walk.vectors[place], stage.penalty)
+            statistic, after = (
+                walk.vertices[place].statistic,
+                _merit(program, walk.vectors[place], stage.penalty),
+            )
             yield single(walk, place)
             if before - after <= walk.tol:
                 break
@@ -103,7 +106,9 @@ def _round(
 def _compiled(scan: Scan, profile: Profile, walk: Walk, scans: int) -> bool:
     """Whether all weights can be gone through at once."""
     alike = scan.layout == "diagonal" and bool(np.all(scan.loss == scan.loss[:1]))
-    return profile.only is not None and scan.engine == "numba" and alike and walk.calls + scans <= walk.max_calls
+    return (
+        profile.only is not None and scan.engine == "numba" and alike and walk.calls + scans <= walk.max_calls
+    )
 
 
 def _sweep(scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stage: Stage) -> int:

@@ -39,12 +39,12 @@ class Parts:
             return 1.0
         weight, smooth = self.smooth[0]
         v = smooth.part.value(u)
-        slope = np.linalg.norm(self.stand_in.inner(v)[1])
+        slope = float(np.linalg.norm(self.stand_in.inner(v)[1]))
         return abs(weight) * float(np.linalg.norm(smooth.atom.gradient(v)) / max(slope, TINY))
 
 
 def smooth_parts(goal: Node, weight: float = 1.0) -> Parts | None:
-    """Split an objective into smooth atoms of affine functions and a polyhedral rest; None if it is not of that form."""
+    """Split an objective into smooth atoms of affine functions and a polyhedral rest; None if that cannot be."""
     if is_polyhedral(goal, 1 if weight > 0 else -1):
         return Parts((), Sum(((weight, goal),)))
     match goal:
@@ -69,7 +69,7 @@ class Triplets(NamedTuple):
 
     def times(self, u: FloatArray) -> FloatArray:
         """Return the matrix times a vector."""
-        return np.bincount(self.row, self.value * u[self.column], minlength=u.size)
+        return np.asarray(np.bincount(self.row, self.value * u[self.column], minlength=u.size), float)
 
 
 FLAT = Triplets(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))

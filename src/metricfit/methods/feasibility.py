@@ -1,4 +1,4 @@
-"""The first phase: find a mixture that keeps all constraints, or show that there is none and which constraints conflict."""
+"""The first phase: find a mixture that keeps all constraints, or show which constraints conflict."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ def generate(
 ) -> Iterator[Iterate]:
     """Generate columns from the given ones, of which some mixture must keep the constraints: ``start``, if it is known.
 
-    ``probes`` matters only where labels are counted: the plug-in rule is then not quite the cheapest one, so the walk is
-    settled when that many random rules around the priced one have not gained ``tol`` either.
+    ``probes`` matters only where labels are counted: the plug-in rule is then not quite the cheapest one, so
+    the walk is settled when that many random rules around the priced one have not gained ``tol`` either.
     """
     master = Master(program, walk)
     alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
@@ -84,9 +84,10 @@ def _mixture(
 class Pricing:
     """Asks the oracle about a plane below the objective, and proves a bound by its answer.
 
-    Multipliers of a linear program jump from corner to corner. Any mean of planes that lie below the objective lies below
-    it too, so the plane that is priced is a mean of the master's plane and the one with the best bound so far (smoothing in
-    the sense of Wentges). The master's share grows while the answers say that more of it would raise the bound.
+    Multipliers of a linear program jump from corner to corner. Any mean of planes that lie below the objective
+    lies below it too, so the plane that is priced is a mean of the master's plane and the one with the best
+    bound so far (smoothing in the sense of Wentges). The master's share grows while the answers say that more
+    of it would raise the bound.
     """
 
     def __init__(self, program: Program, walk: Walk, columns: Columns, tilt: Tilt) -> None:

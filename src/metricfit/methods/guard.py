@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def _best_share(
     if folds < 2:
         return 1.0  # no row of some class can be spared
     fold = _folds(strata, folds, walk.seed)
-    kind = "model" if oracle.exact else "labels"
+    kind: Literal["model", "labels"] = "model" if oracle.exact else "labels"
     sums = np.zeros((len(SHARES), *plain.shape))
     for f in range(folds):
         inner = PluginOracle(_part(rows, np.flatnonzero(fold != f)), kind)

@@ -41,14 +41,18 @@ def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution
     split = body.split(np.maximum(duals, 0.0))
     theta = {flat.maxima[m]: split[m] / split[m].sum() for m in body.maxima if split[m].sum() > 0}
     found = Solution(alpha, columns.u(alpha), tuple(split[limit] for limit in program.limits), theta)
-    return found if program.curvature.is_convex else priced_level(program, found, goal, program.value(u))
+    return (
+        priced_level(program, found, goal, program.value(u))
+        if isinstance(goal, Largest) and not program.curvature.is_convex
+        else found
+    )
 
 
 def _on_the_way(program: Program, columns: Columns, start: FloatArray, end: FloatArray) -> FloatArray:
     """Return the best mixture between two; where the start keeps the constraints, the best that does."""
     allowed = max(program.excess(columns.u(start)), FEASIBLE)
     best, least = start, program.value(columns.u(start))
-    for step in np.append(np.geomspace(1e-6, 0.5, 40), 1 - np.geomspace(0.5, 1e-6, 40)[1:]).tolist() + [1.0]:
+    for step in (*np.geomspace(1e-6, 0.5, 40), *(1 - np.geomspace(0.5, 1e-6, 40)[1:]), 1.0):
         mixed = columns.normalised((1 - step) * start + step * end)
         u = columns.u(mixed)
         if program.excess(u) <= allowed and program.value(u) < least:
@@ -100,7 +104,9 @@ def minimise_linear(columns: Columns, body: Polyhedron, cost: FloatArray) -> tup
     rows, offsets = body.system()
     # With v as unknowns of their own the system stays sparse, however many cells a row speaks of.
     convexity = sp.csr_array((np.ones(count), (columns.cell, np.arange(count))), shape=(cells, count))
-    mixed = sp.block_array([[columns.matrix, -sp.eye_array(width, rows.shape[1])], [convexity, None]], format="csr")
+    mixed = sp.block_array(
+        [[columns.matrix, -sp.eye_array(width, rows.shape[1])], [convexity, None]], format="csr"
+    )
     spare = SPARE * body.belongs_to(Limit)
     for slack in (spare, 0 * spare) if spare.any() else (spare,):
         answer = linprog(

@@ -30,18 +30,20 @@ KICK = 0.3
 class Local(Method):
     """Search the decision rules that give each decision its own factor and constant, and mixtures of a few of them.
 
-    Starts from plain argmax, the balanced rule, the best rule for the H-mean, and drawn weights. From each, Frank-Wolfe with exact
-    line search walks over the vertices of the achievable set; the best rules found are then polished: each weight in turn goes through all its
-    breakpoints and takes the best. What is found is the best of all that was looked at, not proven to be the best there is; a bound is reported only
-    where one is known.
+    Starts from plain argmax, the balanced rule, the best rule for the H-mean, and drawn weights. From each,
+    Frank-Wolfe with exact line search walks over the vertices of the achievable set; the best rules found are
+    then polished: each weight in turn goes through all its breakpoints and takes the best. What is found is the
+    best of all that was looked at, not proven to be the best there is; a bound is reported only where one is
+    known.
 
     Parameters
     ----------
     tries : int
-        How many rules are polished: the best of each start in the order of their values, then changed copies of the best of all.
+        How many rules are polished: the best of each start in the order of their values, then changed copies of
+        the best of all.
     shrink : bool
-        Whether to go back towards plain argmax as far as that is better on rows held out from those given (five folds). It needs the plug-in
-        oracle on rows in memory.
+        Whether to go back towards plain argmax as far as that is better on rows held out from those given (five
+        folds). It needs the plug-in oracle on rows in memory.
 
     Examples
     --------

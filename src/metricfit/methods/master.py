@@ -52,10 +52,8 @@ class Master:
             found = priced_level(program, found, goal, level)
             kept = not program.limits or program.excess(found.u) <= max(program.excess(u), 0.0) + SPARE
             gained = level - program.value(found.u) if kept else 0.0
-            if best is None or gained > 0:
-                best = found
-            else:  # no better mixture, but the multipliers now belong to the best level
-                best = replace(found, alpha=best.alpha, u=best.u)
+            # No better mixture, but the multipliers now belong to the best level.
+            best = found if best is None or gained > 0 else replace(found, alpha=best.alpha, u=best.u)
             if gained <= 1e-10 or self._late:
                 break
             alpha = found.alpha

@@ -105,9 +105,8 @@ class Polyhedron:
 
     def belongs_to(self, kind: type) -> FloatArray:
         """Return, for each row, 1 if its owner is of a kind and 0 otherwise."""
-        return np.concatenate(
-            [np.full(r.constant.size, 1.0 * isinstance(r.owner, kind)) for r in self.rows] or [[]]
-        )
+        parts = [np.full(r.constant.size, 1.0 * isinstance(r.owner, kind)) for r in self.rows]
+        return np.concatenate([np.zeros(0), *parts])
 
     def split(self, multipliers: FloatArray) -> dict[object, FloatArray]:
         """Return the multipliers of each owner's rows."""

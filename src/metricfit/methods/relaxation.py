@@ -12,9 +12,10 @@ from metricfit.problem import Program
 def bound_of_ratios(program: Program, walk: Walk) -> float:
     r"""Return a lower bound of a (minimised) sum of one ratio per decision; minus infinity if the objective is none.
 
-    A ratio of rows decided j and of those that are right has convex level sets, so over all sets of rows it is extreme where a linear function is: on
-    the rows most likely of class j, or least likely, however many. Those are prefix sums along one sort. The bound is valid where probabilities are
-    counted as soft labels, and holds under any constraints, which it ignores.
+    A ratio of rows decided j and of those that are right has convex level sets, so over all sets of rows it is
+    extreme where a linear function is: on the rows most likely of class j, or least likely, however many. Those
+    are prefix sums along one sort. The bound is valid where probabilities are counted as soft labels, and holds
+    under any constraints, which it ignores.
     """
     affine = Affine.of(program.objective, program)
     make = getattr(walk.oracle, "scan", None)

@@ -11,7 +11,7 @@ from metricfit.types import FloatArray
 
 
 def diagonal_loss(program: Program, gain: FloatArray) -> FloatArray:
-    """Return the loss ``-gain[i]`` for deciding a row of class i right; ``gain`` has shape (classes,) or (cells, classes)."""
+    """Return the loss ``-gain[i]`` of deciding class i right; ``gain`` has shape (classes,) or (cells, classes)."""
     axes = program.axes
     loss = np.zeros(shape_of(program.layout, axes))
     named = np.flatnonzero(axes.match >= 0)

@@ -1,9 +1,9 @@
 """Prices for counted labels: what the plug-in rule should be asked so that its *counted* cost is small.
 
-Where labels are counted, the rule that probabilities make best for a loss need not have the smallest counted cost: they may
-be miscalibrated, and labels are noisy. Scaling the probability of class i by ``exp(tilt[i])`` before the rule is applied gives
-rules of the same family. The tilt starts where the mean probability of each class meets its share of the labels, and moves to
-whatever probe around it gained something.
+Where labels are counted, the rule that probabilities make best for a loss need not have the smallest counted
+cost: they may be miscalibrated, and labels are noisy. Scaling the probability of class i by ``exp(tilt[i])``
+before the rule is applied gives rules of the same family. The tilt starts where the mean probability of each
+class meets its share of the labels, and moves to whatever probe around it gained something.
 """
 
 from __future__ import annotations

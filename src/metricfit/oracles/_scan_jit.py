@@ -142,8 +142,8 @@ def sweep_ratios(
 ):  # fmt: skip
     """Give factors (the first k of ``active``) and constants in turn the best value within reach; count moves and scans.
 
-    Each sweep but the first goes through the weights that have moved in the last one. With ``anywhere``, factors may go to any
-    positive value, and all rows must be near every decision.
+    Each sweep but the first goes through the weights that have moved in the last one. With ``anywhere``,
+    factors may go to any positive value, and all rows must be near every decision.
     """
     moves, scans, k, size = 0, 0, column.size, (ends - starts).max()
     at, weight, won, lost = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
@@ -177,12 +177,12 @@ def sweep_ratios(
             if decisions[rows[i]] == j:
                 here += 1
         _enter(order[:here], left, weight, won, lost, j, hit, made, -1.0)
-        ratio_sums(order[:count], left, weight, won, lost, j, hit.copy(), made.copy(), terms, series[: count + 1])
+        ratio_sums(
+            order[:count], left, weight, won, lost, j, hit.copy(), made.copy(), terms, series[: count + 1]
+        )
         for i in range(count + 1):
             series[i] *= sign
-        chosen = _best_count(
-            at, order[:count], series[: count + 1], here, int(smooth * here), closest, gain
-        )
+        chosen = _best_count(at, order[:count], series[: count + 1], here, int(smooth * here), closest, gain)
         _enter(order[:chosen], left, weight, won, lost, j, hit, made, 1.0)
         if chosen == here:
             continue

@@ -33,8 +33,8 @@ class Vertex:
 class Oracle(Protocol):
     """Linear minimisation over the achievable confusion tensors.
 
-    ``exact`` says whether the answer is the minimum over all randomised classifiers on the rows, so that bounds made of it are
-    proofs. ``margins`` are the class priors in each cell, which no rule changes.
+    ``exact`` says whether the answer is the minimum over all randomised classifiers on the rows, so that bounds
+    made of it are proofs. ``margins`` are the class priors in each cell, which no rule changes.
     """
 
     axes: Axes

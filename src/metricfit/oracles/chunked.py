@@ -162,7 +162,7 @@ class ChunkedOracle:
     Examples
     --------
     >>> import tempfile
-import weakref
+    import weakref
     >>> import numpy as np
     >>> from metricfit.oracles.sources import MappedArray
     >>> with tempfile.TemporaryFile() as file:

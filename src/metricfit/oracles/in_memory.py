@@ -31,8 +31,8 @@ class PluginOracle:
     rows : Rows
         The checked data.
     confusion : {"labels", "model"}
-        Count labels, or use the probabilities as soft labels. With soft labels the rule is exactly optimal over all randomised
-        classifiers on these rows.
+        Count labels, or use the probabilities as soft labels. With soft labels the rule is exactly optimal over
+        all randomised classifiers on these rows.
     threads : int
         Number of threads that share a pass.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metricfit.axes import distinct_labels
 from metricfit.confusion import Axes, Cells, encode_labels
 from metricfit.layout import Layout, expand, statistic
 from metricfit.oracles.base import Vertex
@@ -74,10 +75,14 @@ class RetrainOracle:
         if "warm_start" in self.estimator.get_params():
             self.estimator.set_params(warm_start=True)
         named: tuple[Any, ...] = (
-            tuple(np.unique(np.asarray(y)).tolist()) if classes is None else tuple(classes)
+            tuple(np.unique(np.asarray(y)).tolist())
+            if classes is None
+            else distinct_labels(classes, "classes")
         )
         cells, codes = Cells.observe(sensitive_features, rows)
-        self.axes = Axes(named, tuple(decisions) if decisions is not None else (), cells)
+        self.axes = Axes(
+            named, distinct_labels(decisions, "decisions") if decisions is not None else (), cells
+        )
         self.X, self.labels, self.cells = X, encode_labels(y, self.axes.classes), codes.astype(np.int64)
         weights = check_weights(sample_weight, rows)
         self.weights: FloatArray = np.full(rows, 1 / rows) if weights is None else weights / weights.sum()
@@ -108,9 +113,8 @@ class RetrainOracle:
     def _count(self, decided: IntArray) -> FloatArray:
         n, k = self.axes.n, self.axes.k
         place = (self.cells * n + self.labels) * k + decided
-        return np.bincount(place, self.weights, minlength=int(np.prod(self.axes.shape))).reshape(
-            self.axes.shape
-        )
+        counts = np.bincount(place, self.weights, minlength=int(np.prod(self.axes.shape)))
+        return np.asarray(counts, float).reshape(self.axes.shape)
 
     def _train(self, tensor: FloatArray) -> Any:
         """Fit the estimator on the rows, each repeated for every decision that gains something for it."""

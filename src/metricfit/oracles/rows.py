@@ -17,7 +17,7 @@ from metricfit.validation import check_lengths, check_proba, check_weights
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Checked data: ``labels`` and ``cells`` are codes; ``cells`` and ``weights`` may be None for one cell and equal weights."""
+    """Checked data; ``labels`` and ``cells`` are codes, None stands for one cell and for equal weights."""
 
     axes: Axes
     proba: FloatArray

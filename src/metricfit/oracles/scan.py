@@ -1,8 +1,8 @@
 """Exact scans: what happens to every row while one weight of a rule goes through all its values.
 
-A row takes the decision with the highest score. While the weight of one decision grows, a row enters that decision at one
-breakpoint and never leaves it again, so one sort of the breakpoints lists every rule that the weight can make, and the
-statistics of all of them are prefix sums.
+A row takes the decision with the highest score. While the weight of one decision grows, a row enters that
+decision at one breakpoint and never leaves it again, so one sort of the breakpoints lists every rule that the
+weight can make, and the statistics of all of them are prefix sums.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Line:
     Parameters
     ----------
     decision, kind, cell
-        Which weight: the factor of the probability ("slope") or the constant ("offset") of a decision's score, in one cell
-        or in all (None).
+        Which weight: the factor of the probability ("slope") or the constant ("offset") of a decision's score,
+        in one cell or in all (None).
     moving : Moving
         The rows, the decision of each below its breakpoint, and what it counts.
     order : int array of shape (rows,)
@@ -61,7 +61,8 @@ class Line:
     def part(self, first: int, last: int | None = None) -> Moving:
         """Return some of the rows, in order."""
         chosen = self.order[first:last]
-        return Moving(*(part[chosen] for part in self.moving))
+        at, rows, left, weight, won, lost = self.moving
+        return Moving(at[chosen], rows[chosen], left[chosen], weight[chosen], won[chosen], lost[chosen])
 
     def weight_for(self, count: int) -> float:
         """Return a weight that lets the first ``count`` rows in."""
@@ -164,16 +165,14 @@ class Scan:
     ) -> Line | None:
         """Return what a weight moves; None if it moves nothing.
 
-        With ``reach``, only breakpoints near the weight that the rule has: up to ``1 + reach`` times as large or small a factor, or a constant that
-        differs by at most ``reach / 4`` times the factor; and of these only the rows that were near when such a line was first
-        asked for. `refresh` finds all rows near again.
+        With ``reach``, only breakpoints near the weight that the rule has: up to ``1 + reach`` times as large
+        or small a factor, or a constant that differs by at most ``reach / 4`` times the factor; and of these
+        only the rows that were near when such a line was first asked for. `refresh` finds all rows near again.
         """
         if (kind == "slope" and self.match[decision] < 0) or self.rows.axes.k < 2:
             return None
         move = self._move(decision, kind, cell, reach)
-        moving = moving_rows(
-            self.scores, self.state, move, self._near(decision, cell, reach), self.engine
-        )
+        moving = moving_rows(self.scores, self.state, move, self._near(decision, cell, reach), self.engine)
         if not moving.at.size:
             return None
         order, unsorted = ascending(moving.at)
@@ -279,7 +278,8 @@ class Scan:
         """Return what the statistic changes by if ``count`` rows of a line are decided so instead of those that are."""
         low, high = sorted((count, line.here))
         data, places = self.changes(line, low, high)
-        total = np.bincount(places.ravel(), data.ravel(), minlength=self.loss.size).reshape(self.loss.shape)
+        sums = np.bincount(places.ravel(), data.ravel(), minlength=self.loss.size)
+        total: FloatArray = np.asarray(sums, float).reshape(self.loss.shape)
         return total if count > line.here else -total
 
     def likeliest(self, decision: int) -> tuple[FloatArray, FloatArray]:

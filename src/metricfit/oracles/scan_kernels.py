@@ -66,9 +66,9 @@ class State(NamedTuple):
 class Move(NamedTuple):
     """A weight that moves: that of a decision's score.
 
-    ``rate`` is what a unit of it adds to the score of each row (empty for the constant of the score), ``own`` the column of
-    the table that the decision reads, ``anew`` whether the weight replaces the one in the score or comes on top of it.
-    Only breakpoints between ``low`` and ``high`` are of interest.
+    ``rate`` is what a unit of it adds to the score of each row (empty for the constant of the score), ``own``
+    the column of the table that the decision reads, ``anew`` whether the weight replaces the one in the score
+    or comes on top of it. Only breakpoints between ``low`` and ``high`` are of interest.
     """
 
     decision: int
@@ -114,10 +114,8 @@ def moving_rows(
 
     rows, left = np.empty(members.size, np.int64), np.empty(members.size, np.int64)
     at, weight, won, lost = np.empty((4, members.size))
-    count = _scan_jit.moving_rows(
-        *scores, *state, *move, members, at, rows, left, weight, won, lost
-    )
-    return Moving(*(part[:count] for part in (at, rows, left, weight, won, lost)))
+    count = _scan_jit.moving_rows(*scores, *state, *move, members, at, rows, left, weight, won, lost)
+    return Moving(at[:count], rows[:count], left[:count], weight[:count], won[:count], lost[:count])
 
 
 def moving_rows_numpy(scores: Scores, state: State, move: Move, members: IntArray) -> Moving:
@@ -125,7 +123,7 @@ def moving_rows_numpy(scores: Scores, state: State, move: Move, members: IntArra
     j = move.decision
     left, other = state.decisions[members].astype(np.int64), state.best[members]
     inside = np.flatnonzero(left == j)
-    others = np.stack([scores.of(members[inside], l) for l in range(scores.column.size)], axis=1)
+    others = np.stack([scores.of(members[inside], d) for d in range(scores.column.size)], axis=1)
     others[:, j] = -np.inf
     left[inside] = others.shape[1] - 1 - others[:, ::-1].argmax(axis=1)
     other[inside] = others[np.arange(inside.size), left[inside]]
@@ -208,7 +206,7 @@ def ratio_sums_numpy(
     moving: Moving, order: IntArray, decision: int, hit: FloatArray, made: FloatArray, terms: FloatArray
 ) -> FloatArray:
     """Return what `ratio_sums` does."""
-    left, weight, won, lost = (part[order] for part in moving[2:])
+    left, weight, won, lost = moving.left[order], moving.weight[order], moving.won[order], moving.lost[order]
     entering = ratio(terms, decision, hit[decision] + prefix(won), made[decision] + prefix(weight))
     sums = np.zeros(left.size + 1)
     for j in np.flatnonzero(np.arange(hit.size) != decision):
