@@ -108,18 +108,20 @@ def retrain(settings: Settings) -> list[Section]:
         rows = []
         for dataset in [d for d in SETS if d in set(part["dataset"])]:
             for method in ("frank_wolfe", "gda", "ellipsoid", "auto"):
-                cells = [SETS[dataset], LABELS[method]]
+                cells, splits = [SETS[dataset], LABELS[method]], []
                 for oracle in ("plugin", "retrain"):
                     value, error = paper(f"retrain{budget}", dataset, f"{method}/{oracle}")
                     ours = part[
                         (part["dataset"] == dataset) & (part["method"] == method) & (part["oracle"] == oracle)
                     ]["test_loss"]
+                    splits.append(ours.size)
                     cells += [
                         number(value, error),
                         number(ours.mean(), two_errors(ours)),
                         signed(ours.mean() - value),
                     ]
-                rows.append([*cells, str(ours.size)])
+                if max(splits):
+                    rows.append([*cells, " and ".join(map(str, splits))])
         header = [
             "data set",
             "method",

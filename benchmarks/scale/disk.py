@@ -31,10 +31,10 @@ PROBLEMS = {
 
 def blocks(rows: int, classes: int, seed: int = 0):
     """Yield labels and calibrated probabilities: shares like 1/i, and classes that are unequally hard to tell."""
-    random = np.random.default_rng(seed)
+    world, random = np.random.default_rng(0), np.random.default_rng([1, seed])
     prior = 1 / np.arange(1.0, classes + 1)
-    prior = random.permutation(prior / prior.sum())
-    shift = random.uniform(1, 4, classes).astype(np.float32)
+    prior = world.permutation(prior / prior.sum())
+    shift = world.uniform(1, 4, classes).astype(np.float32)
     constant = (np.log(prior) - shift**2 / 2).astype(np.float32)
     for start in range(0, rows, BLOCK):
         y = random.choice(classes, min(BLOCK, rows - start), p=prior)

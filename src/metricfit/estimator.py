@@ -17,10 +17,11 @@ from metricfit.decider import Decider
 from metricfit.inputs import attributes_of, classes_of, columns_of, rehearse, seed_of
 from metricfit.messages import unknown
 from metricfit.methods import Method
+from metricfit.options import check_options, threads
 from metricfit.policy import RANDOMIZE, Policy
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 from metricfit.result import Result
-from metricfit.solve import check_options, optimize, threads
+from metricfit.solve import optimize
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
 from metricfit.validation import check_weights
 

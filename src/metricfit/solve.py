@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, cast
 
@@ -12,6 +11,7 @@ from metricfit.confusion import Confusion
 from metricfit.layout import expand
 from metricfit.methods import Iterate, Method, Outcome, Record, Walk, choose, run
 from metricfit.model_policy import ModelPolicy
+from metricfit.options import check_extras, check_options, threads
 from metricfit.oracles import Oracle, Vertex
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.retrain import constant
@@ -105,8 +105,11 @@ def optimize(
     """
     problem = Problem.of(objective, constraints)
     check_options(tol, max_calls, max_seconds, confusion)
-    if isinstance(oracle, str) and oracle != "plugin":
-        raise ValueError(f"oracle must be 'plugin' or an oracle object, got {oracle!r}")
+    check_extras(random_state, callback, verbose)
+    if oracle != "plugin" if isinstance(oracle, str) else not isinstance(oracle, Oracle):
+        raise ValueError(
+            f"oracle must be 'plugin' or an object with axes, margins, exact, a call and confusion, got {oracle!r}"
+        )
     plugin = oracle_for(
         proba,
         y,
@@ -168,32 +171,6 @@ def solve(
         method=chosen.name,
         problem=str(problem),
     )
-
-
-def threads(n_jobs: int | None) -> int:
-    """Return the number of threads that ``n_jobs`` asks for."""
-    if n_jobs is None:
-        return 1
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise ValueError(
-            f"n_jobs must be None, a positive number of threads, or -1 for all cores, got {n_jobs!r}"
-        )
-    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
-
-
-def check_options(tol: float, max_calls: int | None, max_seconds: float | None, confusion: str) -> None:
-    """Raise if an option of `optimize` makes no sense."""
-    if not tol >= 0 or not np.isfinite(tol):
-        raise ValueError(f"tol must be a number >= 0, got {tol!r}")
-    if max_calls is not None and (
-        isinstance(max_calls, bool) or int(max_calls) != max_calls or max_calls < 1
-    ):
-        raise ValueError(f"max_calls must be a whole number >= 1 or None, got {max_calls!r}")
-    if max_seconds is not None and not max_seconds > 0:
-        raise ValueError(f"max_seconds must be positive or None, got {max_seconds!r}")
-    if confusion not in ("labels", "model"):
-        raise ValueError(f"confusion must be 'labels' or 'model', got {confusion!r}")
 
 
 def _start_losses(start: Result | Policy | None, program: Program) -> list[FloatArray]:

@@ -298,11 +298,10 @@ def features(data):
     return pd.DataFrame(np.log(data[0]), columns=["a", "b", "c"]).assign(old=data[2]["old"])
 
 
-@pytest.mark.parametrize("randomize", ["hash", "never"])
-def test_classifier_on_data_frames(client, data, randomize):
+def test_classifier_on_data_frames(client, data):
     X, y = features(data), pd.Series(data[1])
     frozen = FrozenEstimator(LogisticRegression().fit(X[:300], y[:300]))
-    make = functools.partial(mf.MetricClassifier, frozen, "h_mean", attributes="old", randomize=randomize)
+    make = functools.partial(mf.MetricClassifier, frozen, "h_mean", attributes="old")
     memory = make().fit(X, y)
     blocks = dd.from_pandas(X, npartitions=4)
     cluster = make().fit(blocks, dd.from_pandas(y, npartitions=4))

@@ -91,7 +91,9 @@ class Method:
             kind = Curvature.RATIO
         if kind not in self.accepts:
             wanted = " or ".join(sorted(c.value for c in self.accepts))
-            return f"{objective} is {objective.curvature.value}; {self.name} minimises {wanted} functions"
+            known = kind is not Curvature.UNKNOWN
+            shape = objective.curvature.value if known else "of unknown curvature"
+            return f"{objective} is {shape}; {self.name} minimises {wanted} functions"
         if self.needs_smooth and not objective.smooth:
             return f"{objective} is not smooth; {self.name} needs a gradient"
         if program.limits and not self.constrained:
@@ -230,11 +232,13 @@ def run(
     bound, status, records = -np.inf, "stalled", []
     steps = method.steps(program, walk)
     interrupted, prices = False, None
-    standing: Standing | None = None
+    first: Standing | None = None
     found: Standing | None = None
+    standing: Standing | None = None
     try:
         for iterate in steps:
             found = Standing.of(program, iterate.u)
+            first = first or found
             if standing is None or found.beats(standing):
                 best, standing = iterate, found
             # Where labels are counted a bound is an estimate, and only the newest one knows all rules.
@@ -277,7 +281,8 @@ def run(
     bound = min(bound, last.value) if last.kept else bound
     records.append(last.record(program, walk.calls, walk.seconds, bound))
     if status != "optimal":
-        warn_if_astray(method.name, program, walk.oracle.margins, walk.calls, found or last, last)
+        path = (first or last, found or last, last)
+        warn_if_astray(method.name, program, walk.oracle.margins, walk.calls, path)
     return Outcome(best, last.value, bound, status, tuple(records))  # type: ignore[arg-type]
 
 

@@ -69,13 +69,18 @@ class Standing(NamedTuple):
 
 
 def warn_if_astray(
-    method: str, program: Program, margins: FloatArray, calls: int, end: Standing, best: Standing
+    method: str, program: Program, margins: FloatArray, calls: int, path: tuple[Standing, Standing, Standing]
 ) -> None:
-    """Warn when the last iterate of a long run is worse than the classifier that decides at random."""
+    """Warn when a long run has led nowhere; ``path`` is its first, its last and its best iterate.
+
+    Either it is worse than deciding at random, or it misses constraints that this keeps more than it first did.
+    """
+    first, end, best = path
     chance = Standing.of(program, program.uniform(margins))
     if calls < LONG_RUN or not chance.kept:
         return
-    if end.violation > FAR_MISS or (end.kept and end.value > chance.value + 1e-6):
+    missed = end.violation > max(first.violation, FAR_MISS)
+    if missed or (end.kept and end.value > chance.value + 1e-6):
         told = [f"{program.sign * s.value + 0.0:.4g}" + _missed(s) for s in (end, chance, best)]
         warnings.warn(
             f"{method} diverged: after {calls} calls its last iterate has {told[0]}, deciding at random has "

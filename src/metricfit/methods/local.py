@@ -86,13 +86,18 @@ class Local(Method):
         within = bool(program.limits) and program.convex_limits
         if not self.shrink:
             warn_if_few(walk.oracle, len(weights_of(program, argmax_loss(program))))
-        candidates = [_best(program, walk)] if walk.vertices else []
+        starts = [_best(program, walk)] if walk.vertices else []
         for loss in self._losses(program, walk, random):
-            start = walk.ask(loss)
-            yield single(walk, start)
-            if not within:
-                yield from descend(program, walk, profile, start)
-            candidates.append(_best(program, walk, start))
+            starts.append(walk.ask(loss))
+            yield single(walk, starts[-1])
+        starts = sorted(dict.fromkeys(starts), key=lambda t: merit(program, walk.vectors[t]))
+        candidates = starts if within else []
+        for start in [] if within else starts[: self.tries + 1]:
+            first = len(walk.vertices)
+            yield from descend(program, walk, profile, start)
+            candidates.append(
+                min([start, *range(first, len(walk.vertices))], key=lambda t: merit(program, walk.vectors[t]))
+            )
         if walk.oracle.exact:
             yield Iterate(np.ones(1), walk.vectors[0], bound_of_ratios(program, walk))
         if program.limits:
@@ -129,7 +134,7 @@ class Local(Method):
         self, program: Program, walk: Walk, profile: Profile, starts: list[int], random: np.random.Generator
     ) -> Iterator[Iterate]:
         """Polish the best starts; then the best of all, changed at random; then look at all values of its weights."""
-        starts = sorted(dict.fromkeys(starts), key=lambda t: merit(program, walk.vectors[t]))
+        starts = sorted(starts, key=lambda t: merit(program, walk.vectors[t]))
         for attempt in range(self.tries):
             if attempt < len(starts):
                 place = starts[attempt]

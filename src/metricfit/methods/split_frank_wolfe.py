@@ -27,8 +27,12 @@ class SplitFrankWolfe(Pruned):
 
     Each step moves C towards the oracle's answer to :math:`\nabla_C \mathcal{L}`, F towards the cheapest
     feasible point for :math:`\nabla_F \mathcal{L}` (a linear program when the constraints are linear), and
-    :math:`\lambda` by :math:`\eta / t` times their difference. The answer is the C of the second half that
-    is nearest to its F, pruned.
+    :math:`\lambda` by :math:`\eta` times their difference. The answer is the C of the second half that is
+    nearest to its F, pruned.
+
+    Line 11 of the paper divides :math:`\eta` by t as well. The appendix's schedule, which it takes from
+    Gidel et al., is a schedule of the step itself; divided once more, the multipliers hardly move and C and F
+    stay apart.
 
     Symbols: ``c``, ``f``, ``lam`` are :math:`C^t, F^t, \lambda^t`; ``eta`` and ``gamma`` the steps.
 
@@ -92,7 +96,7 @@ class SplitFrankWolfe(Pruned):
             weights[place] += gamma
             c, f = (1 - gamma) * c + gamma * c_new, (1 - gamma) * f + gamma * f_new
             eta = SCHEDULE[min(3 * (t - 1) // steps, 2)] if self.eta is None else self.eta
-            lam = lam + eta / t * (c - f)
+            lam = lam + eta * (c - f)
             apart = float(np.linalg.norm(c - f))
             if t <= steps / 2 or apart < nearest:
                 nearest = apart if t > steps / 2 else np.inf

@@ -34,6 +34,13 @@ STRIP = 32
 BANKS = 4
 
 
+def _kernel(function: Any) -> Any:
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # no folder to keep the compiled code in: each process compiles for itself
+        return njit(nogil=True)(function)
+
+
 @njit(forceinline=True)
 def _keep(x: Any, slope: Any, offset: Any, j: Any, old: Any, new: Any) -> None:
     # Reads one buffer and writes another: in place, LLVM makes the store a masked one, which is slow.
@@ -129,7 +136,7 @@ def _decide_wide(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: An
         out[r] = min(last, _last_argmin(x, np.uintp(0), slope, offset, a, keys))
 
 
-@njit(nogil=True, cache=True)
+@_kernel
 def decide_diagonal(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
     """Rule of a diagonal loss for the first rows of P: vector lanes are rows, or decisions if these are many.
 
@@ -165,7 +172,7 @@ def _add_products(x: Any, loss: Any, scores: Any) -> None:
             scores[r] = (((scores[r] + l0 * x0[r]) + l1 * x1[r]) + l2 * x2[r]) + l3 * x3[r]
 
 
-@njit(nogil=True, cache=True)
+@_kernel
 def decide_full(P: Any, cell: Any, strips: Any, out: Any) -> None:
     """Rule of a full loss: vector lanes are rows of one cell.
 
@@ -217,7 +224,7 @@ def _tally_soft_hits(P: Any, cell: Any, weight: Any, decisions: Any, match: Any,
         out[r % BANKS, a, j, 1] += w
 
 
-@njit(nogil=True, cache=True)
+@_kernel
 def count_hits(P: Any, y: Any, cell: Any, weight: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
     """Add the weights of wrong and of right decisions to ``out``, (BANKS, cells, k, 2)."""
     span = max(BLOCK, SPAN // P.shape[1])
@@ -228,7 +235,7 @@ def count_hits(P: Any, y: Any, cell: Any, weight: Any, slope: Any, offset: Any, 
         _tally_hits(y[start:], cell[start:], weight[start:], decisions, match, out)
 
 
-@njit(nogil=True, cache=True)
+@_kernel
 def count_soft_hits(P: Any, cell: Any, weight: Any, slope: Any, offset: Any, match: Any, out: Any) -> None:
     """Add the expected weights of right decisions, and those of all, to ``out``, (BANKS, cells, k, 2)."""
     span = max(BLOCK, SPAN // P.shape[1])
@@ -239,7 +246,7 @@ def count_soft_hits(P: Any, cell: Any, weight: Any, slope: Any, offset: Any, mat
         _tally_soft_hits(P[start:], cell[start:], weight[start:], decisions, match, out)
 
 
-@njit(nogil=True, cache=True)
+@_kernel
 def tally_labels(y: Any, cell: Any, weight: Any, decisions: Any, out: Any) -> None:
     """Add the confusion tensor of labels to ``out``, (cells, n, k)."""
     for r in range(decisions.size):
@@ -248,7 +255,7 @@ def tally_labels(y: Any, cell: Any, weight: Any, decisions: Any, out: Any) -> No
         out[a, np.uintp(y[r]), np.uintp(decisions[r])] += w
 
 
-@njit(nogil=True, cache=True)
+@_kernel
 def tally_soft(P: Any, cell: Any, weight: Any, decisions: Any, out: Any) -> None:
     """Add the confusion tensor of soft labels to ``out``, (cells, k, n): a row of P lies along its memory."""
     for r in range(decisions.size):

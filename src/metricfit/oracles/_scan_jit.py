@@ -138,14 +138,14 @@ def _best_count(at, order, series, here, reach, closest, gain):
 def sweep_ratios(
     table, column, slope, offset, cell,
     decisions, best, proba, labels, weights, match,
-    starts, ends, near, active, sweeps, reach, anywhere, smooth, gain, closest, terms, sign, hit, made,
+    starts, near, every, active, sweeps, reach, anywhere, smooth, gain, closest, terms, sign, hit, made,
 ):  # fmt: skip
     """Give factors (the first k of ``active``) and constants in turn the best value within reach; count moves and scans.
 
-    Each sweep but the first goes through the weights that have moved in the last one. With ``anywhere``,
-    factors may go to any positive value, and all rows must be near every decision.
+    Each sweep but the first goes through the weights that have moved in the last one. With ``anywhere``, factors may go to any
+    positive value.
     """
-    moves, scans, k, size = 0, 0, column.size, (ends - starts).max()
+    moves, scans, k, size = 0, 0, column.size, every.size
     at, weight, won, lost = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     rows, left, order, bucket = (
         np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
@@ -161,13 +161,14 @@ def sweep_ratios(
         old = slope[0, j] if factor else offset[0, j]
         width = reach * slope[0, j] / 4
         low, high = (old / (1 + reach), old * (1 + reach)) if factor else (old - width, old + width)
+        members = near[starts[j] : starts[j + 1]]
         if factor and anywhere:
-            low, high = 0.0, np.inf
+            low, high, members = 0.0, np.inf, every
         own = proba[:, match[j]]
         count = moving_rows(
             table, column, slope, offset, cell, decisions, best, proba, labels, weights, match,
             j, own, own if factor else own[:0], True, low, high,
-            near[starts[j] : ends[j]], at, rows, left, weight, won, lost,
+            members, at, rows, left, weight, won, lost,
         )  # fmt: skip
         if count == 0:
             continue

@@ -62,7 +62,7 @@ class Block:
         counted = kernels.count(
             self.proba, labels, self.cells, self.weights, loss, match, layout=layout, threads=threads
         )
-        return self._summed(counted, soft)
+        return self.summed(counted, soft)
 
     def confusion(
         self,
@@ -88,7 +88,7 @@ class Block:
             layout=layout,
             threads=threads,
         )
-        return self._summed(tensor, soft=True)
+        return self.summed(tensor, soft=True)
 
     def soft_margins(self, n_cells: int, threads: int = 1) -> FloatArray:
         """Return the weighted sum of each class's probabilities in each cell."""
@@ -98,7 +98,7 @@ class Block:
         tensor = kernels.confusion(
             self.proba, None, self.cells, self.weights, nothing, n_cells, 1, threads=threads
         )
-        return self._summed(tensor, soft=True)[:, :, 0]
+        return self.summed(tensor, soft=True)[:, :, 0]
 
     def taken(self, fractions: FloatArray, random: np.random.Generator) -> Block:
         """Draw rows: of each class in each cell the fraction that ``fractions`` (cells, classes) says."""
@@ -111,9 +111,9 @@ class Block:
             None if self.weights is None else self.weights[drawn],
         )
 
-    def _summed(self, shares: FloatArray, soft: bool) -> FloatArray:
-        # Kernels divide by the number of rows; whole numbers come back whole, so that sums over blocks are
-        # equal to the bit to sums over all rows at once.
+    def summed(self, shares: FloatArray, soft: bool) -> FloatArray:
+        """Undo the division by the number of rows that kernels end with where rows have no weights."""
+        # Whole numbers come back whole, so that sums over blocks are equal to the bit to those over all rows.
         if self.weights is not None:
             return shares
         return shares * len(self) if soft else np.rint(shares * len(self))

@@ -162,7 +162,6 @@ class ChunkedOracle:
     Examples
     --------
     >>> import tempfile
-    import weakref
     >>> import numpy as np
     >>> from metricfit.oracles.sources import MappedArray
     >>> with tempfile.TemporaryFile() as file:

@@ -7,73 +7,31 @@ collection.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from metricfit.axes import distinct_labels
-from metricfit.columns import factorize
-from metricfit.confusion import Axes, Cells, class_labels, encode_labels
+from metricfit.confusion import Axes, Cells, class_labels
 from metricfit.layout import Layout
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.blocks import SAMPLE_ENTRIES, Block, fractions, log_ratio, sample_rows
-from metricfit.oracles.cluster import added, runner, tree_sum
+from metricfit.oracles.blocks import SAMPLE_ENTRIES, fractions, log_ratio, sample_rows
+from metricfit.oracles.cluster import runner, tree_sum
+from metricfit.oracles.held import (
+    RawBlock,
+    code,
+    confusion_of,
+    counts_of,
+    margins_of,
+    taken_of,
+    total_of,
+)
 from metricfit.oracles.partitions import aligned_blocks, width
 from metricfit.oracles.rows import Rows
-from metricfit.types import FloatArray, IntArray, Label
-from metricfit.validation import check_lengths, check_proba, check_weights
-
-
-class Facts(NamedTuple):
-    """What a block tells the others: its number of rows, its labels and cells, and the weight of its rows."""
-
-    rows: int
-    labels: list[Label]
-    cells: Cells
-    weight: float
-
-
-@dataclass(frozen=True, eq=False)
-class RawBlock:
-    """A checked block whose labels and cells are numbered on their own, before other blocks are known."""
-
-    number: int
-    proba: FloatArray
-    values: list[Label]
-    labels: IntArray
-    cells: Cells
-    codes: IntArray
-    weights: FloatArray | None
-
-    @classmethod
-    def of(cls, number: int, n: int, proba: Any, y: Any, features: Any, weight: Any) -> RawBlock:
-        """Check the rows of one block; errors say which."""
-        with within(number):
-            checked = check_proba(proba, n, allow_empty=True)
-            rows = check_lengths(proba=checked, y=y)
-            values, labels = factorize(y, "y") if rows else ([], np.zeros(0, np.int64))
-            cells, codes = Cells.observe(features if rows else None, rows)
-            weights = check_weights(weight, rows, allow_zero=True)
-        return cls(number, checked, values, labels, cells, codes, weights)
-
-    def facts(self) -> Facts:
-        """Return what the other blocks have to know."""
-        total = len(self.proba) if self.weights is None else float(self.weights.sum())
-        return Facts(len(self.proba), self.values, self.cells, total)
-
-    def coded(self, axes: Axes) -> Block:
-        """Return the block with the codes that all blocks share."""
-        cells = None
-        if len(axes.cells) > 1:
-            index = {cell: a for a, cell in enumerate(axes.cells.values)}
-            cells = np.array([index.get(cell, 0) for cell in self.cells.values], np.int32)[self.codes]
-        with within(self.number):
-            labels = encode_labels(np.array(self.values, object)[self.labels], axes.classes)
-        return Block(self.proba, labels, cells, self.weights)
+from metricfit.types import FloatArray, Label
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +43,7 @@ class DaskRows:
     axes : Axes
         Classes, decisions and cells of all blocks.
     groups : list
-        Futures, or delayed values, of lists of `Block`: the rows.
+        Futures, or delayed values, of lists of `HeldBlock`: the rows.
     n_rows : int
         Their number.
     """
@@ -151,12 +109,12 @@ class DaskRows:
             raise ValueError(
                 "proba has one column, so there is one class and nothing to decide; give two or more"
             )
-        return cls(axes, run.keep_each(_coded, run.groups(raw), axes), rows)
+        return cls(axes, run.keep_each(code, run.groups(raw), axes), rows)
 
     def total(self, part: Callable[..., Any], *arguments: Any) -> Any:
         """Return the sum of what a function makes of each block, added up in a tree on the workers."""
         run = runner()
-        return tree_sum(run, run.each(_summed, self.groups, part, *arguments))
+        return tree_sum(run, run.each(total_of, self.groups, part, *arguments))
 
 
 class DaskOracle:
@@ -193,7 +151,7 @@ class DaskOracle:
     def __init__(self, rows: DaskRows, confusion: Literal["labels", "model"] = "labels") -> None:
         self.rows, self.axes, self.passes = rows, rows.axes, 2
         self.exact = confusion == "model"
-        self.counts, self.totals, self.soft = rows.total(_facts, len(rows.axes.cells), rows.axes.n)
+        self.counts, self.totals, self.soft = rows.total(margins_of, len(rows.axes.cells), rows.axes.n)
         self.weight = float(self.totals.sum())
         self.margins = (self.soft if self.exact else self.totals) / self.weight
         self.prior_shift = log_ratio(self.totals.sum(axis=0), self.soft.sum(axis=0))
@@ -211,13 +169,13 @@ class DaskOracle:
     def many(self, losses: Sequence[FloatArray], layout: Layout) -> list[Vertex]:
         """Return the rules of several losses and their statistics, in one pass."""
         self.passes += 1
-        sums = self.rows.total(_counts, np.stack(losses), self.axes.match, layout, self.exact)
+        sums = self.rows.total(counts_of, np.stack(losses), self.axes.match, layout, self.exact)
         return [Vertex(loss, total / self.weight) for loss, total in zip(losses, sums, strict=True)]
 
     def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
         """Return the full tensor of a mixture of rules, in one pass."""
         self.passes += 1
-        tensor = self.rows.total(Block.confusion, losses, weights, self.axes.match, layout, self.exact)
+        tensor = self.rows.total(confusion_of, losses, weights, self.axes.match, layout, self.exact)
         return np.asarray(tensor / self.weight)
 
     def sample(self) -> Rows | None:
@@ -226,42 +184,9 @@ class DaskOracle:
             return None
         self.passes += 1
         run = runner()
-        taken = run.fetch(run.each(_taken, self.rows.groups, fractions(self.counts)))
+        taken = run.fetch(run.each(taken_of, self.rows.groups, fractions(self.counts)))
         return sample_rows(self.axes, [block for group in taken for block in group], self.totals)
 
 
 def _rank(value: Label) -> tuple[bool, Label]:
     return isinstance(value, str), value
-
-
-@contextmanager
-def within(number: int) -> Iterator[None]:
-    """Say in errors in which block they are."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{error} (in block {number}, counted from 0)") from error
-
-
-def _coded(blocks: list[RawBlock], axes: Axes) -> list[Block]:
-    return [block.coded(axes) for block in blocks]
-
-
-def _summed(blocks: list[Block], part: Callable[..., Any], *arguments: Any) -> Any:
-    return added([part(block, *arguments) for block in blocks])
-
-
-def _facts(block: Block, n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
-    place = block.labels if block.cells is None else block.cells * n + block.labels
-    counts = np.bincount(place, minlength=n_cells * n).reshape(n_cells, n)
-    totals = np.bincount(place, block.weights, n_cells * n).reshape(n_cells, n).astype(np.float64)
-    return counts, totals, block.soft_margins(n_cells)
-
-
-def _counts(block: Block, losses: FloatArray, match: IntArray, layout: Layout, soft: bool) -> FloatArray:
-    return np.stack([block.counts(loss, match, layout, soft) for loss in losses])
-
-
-def _taken(blocks: list[Block], wanted: FloatArray) -> list[Block]:
-    # Seeded by what the rows are, so that the draw does not depend on where they are.
-    return [block.taken(wanted, np.random.default_rng(len(block))) for block in blocks]

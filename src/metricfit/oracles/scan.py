@@ -211,14 +211,13 @@ class Scan:
         from metricfit.oracles import _scan_jit
 
         k = self.rows.axes.k
-        lists = [self.every] if how.anywhere else [self._near(j, None, how.reach) for j in range(k)]
-        ends = np.cumsum([0, *map(len, lists)])
+        lists = [self._near(j, None, how.reach) for j in range(k)]
         moves, scans = _scan_jit.sweep_ratios(
             *self.scores,
             *self.state,
-            np.broadcast_to(ends[:-1], k).copy(),
-            np.broadcast_to(ends[1:], k).copy(),
+            np.cumsum([0, *map(len, lists)]),
             np.concatenate(lists),
+            self.every,
             np.ones(2 * k, bool),
             *how,
             self.closest,

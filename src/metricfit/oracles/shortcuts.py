@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metricfit.oracles.binary import MATCH, SortedRows
-from metricfit.oracles.lazy_bounds import Reference
+from metricfit.oracles.lazy_bounds import TINY, Reference
 from metricfit.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -105,20 +105,19 @@ class Shortcut:
 
     def _cost_after(self, last: FloatArray | None, loss: FloatArray) -> float:
         """Return what a call would cost with a memory of the call before, in plain passes."""
-        if last is None or _far(last, loss):
-            return 1.0
-        reference = Reference.of(last, self.match, self.data[0].dtype)
-        if reference is None:
-            return 1.0
-        drift = reference.drift(loss)
-        return self._cost(DENSITY * float(drift.max()) if self.memory is None else self.memory.share(drift))
+        step = np.inf if last is None else _step(last, loss)
+        if self.memory is None or step > FAR:
+            # Many calls never come to a memory: a guess will do.
+            return self._cost(DENSITY * step)
+        reference = Reference.of(last, self.match, self.data[0].dtype) if last is not None else None
+        return 1.0 if reference is None else self._cost(self.memory.share(reference.drift(loss)))
 
     def _cost(self, reached: float) -> float:
         """Return what a lazy call costs, in plain passes; never more than one."""
         return min(1.0, self.base + REACHED * reached)
 
 
-def _far(last: FloatArray, loss: FloatArray) -> bool:
-    """Say whether two losses are so far apart that their drift is not worth its computation."""
-    sizes = np.abs(last).max(), np.abs(loss).max()
-    return bool(np.abs(loss * sizes[0] - last * sizes[1]).max() > FAR * sizes[0] * sizes[1])
+def _step(last: FloatArray, loss: FloatArray) -> float:
+    """Return the change of a loss, relative to its largest entry."""
+    sizes = max(float(np.abs(last).max()), TINY), max(float(np.abs(loss).max()), TINY)
+    return float(np.abs(loss / sizes[1] - last / sizes[0]).max())

@@ -1,0 +1,126 @@
+"""What a solve ends with: attributes of the contract, the frame, and the words it prints."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import metricfit as mf
+from metricfit.methods import Record
+from metricfit.result import ConstraintRecord, Result
+
+RANDOM = np.random.default_rng(0)
+PROBA = RANDOM.dirichlet([2.0, 1.0, 0.7], 120)
+Y = np.array([RANDOM.choice(3, p=p) for p in PROBA])
+
+
+LIMITS = (mf.precision(1) >= 0.6, mf.coverage(2) <= 0.9)
+
+
+def solved(objective="g_mean", constraints=LIMITS, **options) -> Result:
+    return mf.optimize(PROBA, Y, objective, constraints, **{"confusion": "model", **options})
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return solved()
+
+
+def test_attributes_of_the_contract(result):
+    assert isinstance(result.policy, mf.Policy)
+    assert isinstance(result.confusion, mf.Confusion)
+    for name in ("value", "bound", "gap", "seconds"):
+        assert type(getattr(result, name)) is float
+    assert type(result.n_oracle_calls) is int
+    assert type(result.certified) is bool
+    assert result.status == "optimal"
+    assert isinstance(result.constraints, tuple)
+    assert isinstance(result.history, tuple)
+    assert {f.name for f in dataclasses.fields(ConstraintRecord)} == {
+        "name",
+        "value",
+        "limit",
+        "violation",
+        "price",
+    }
+    assert {f.name for f in dataclasses.fields(Record)} == {"calls", "seconds", "value", "bound", "violation"}
+
+
+def test_is_not_changed_by_accident(result):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.value = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        result.confusion.values[0] = 0.0
+
+
+def test_binding_constraints_have_a_price_and_others_none(result):
+    floor, cap = result.constraints
+    assert floor.price > 0.01
+    assert floor.value == pytest.approx(0.6, abs=1e-6)
+    assert cap.price == pytest.approx(0, abs=1e-6)
+    assert cap.violation < 0
+    assert result.feasible
+
+
+def test_frame(result):
+    frame = result.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns) == ["value", "limit", "violation", "price"]
+    assert list(frame.index) == ["precision(1) >= 0.6", "coverage(2) <= 0.9"]
+    assert frame.index.name == "constraint"
+    assert frame.loc["coverage(2) <= 0.9", "limit"] == 0.9
+
+
+def test_frame_without_constraints():
+    frame = solved(constraints=()).to_frame()
+    assert frame.shape == (0, 4)
+    assert frame.dtypes.eq(float).all()
+
+
+def test_words(result):
+    lines = repr(result).splitlines()
+    assert lines[0] == "maximize g_mean() subject to precision(1) >= 0.6, coverage(2) <= 0.9"
+    assert lines[1] == f"  value  {result.value:.6f}"
+    assert "(proven), gap" in lines[2]
+    assert "status optimal after" in lines[3]
+    assert "column_generation" in lines[3]
+    assert lines[4].startswith("  precision(1) >= 0.6: 0.600000, holds, price ")
+
+
+def test_words_of_an_estimate():
+    assert "(estimated), gap" in repr(solved(confusion="labels"))
+
+
+def test_words_of_no_bound_at_all():
+    result = solved(max_calls=1)
+    assert result.bound == np.inf
+    assert result.gap == np.inf
+    assert not result.certified
+    assert "bound  unknown" in repr(result)
+
+
+def test_words_of_a_violation():
+    result = solved(constraints=(mf.recall(0) >= 0.7, mf.recall(1) >= 0.6, mf.recall(2) >= 0.5), max_calls=2)
+    assert not result.feasible
+    assert "VIOLATED by" in repr(result)
+
+
+def test_lower_is_better_in_its_own_sign():
+    table = [[0, 1, 4], [2, 0, 1.5], [7, 0.5, 0]]
+    result = solved(mf.cost(table))
+    assert result.value > 0
+    assert result.bound <= result.value
+    assert result.problem.startswith("minimize cost(")
+    assert result.history[-1].value == pytest.approx(result.value)
+
+
+def test_pickles(result):
+    again = pickle.loads(pickle.dumps(result))
+    assert again.value == result.value
+    assert again.policy == result.policy
+    assert again.history == result.history
+    np.testing.assert_array_equal(again.confusion.values, result.confusion.values)

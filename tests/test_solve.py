@@ -1,0 +1,255 @@
+"""The door `optimize`: what it refuses and in which words, and that importing it is light."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import metricfit as mf
+from metricfit.oracles import PluginOracle, Rows
+from metricfit.problem import Problem
+from metricfit.solve import solve
+
+PROBA = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.3, 0.4, 0.3]])
+Y = [0, 1, 2, 1]
+SEX = pd.DataFrame({"sex": ["F", "M", "F", "M"]})
+
+
+def changed(row: int, column: int, value: float) -> np.ndarray:
+    proba = PROBA.copy()
+    proba[row, column] = value
+    return proba
+
+
+BAD_PROBA = {
+    "nan": (changed(1, 1, np.nan), r"proba is NaN or infinite in 1 row \(1\); drop or repair"),
+    "infinite": (changed(3, 0, np.inf), r"proba is NaN or infinite in 1 row \(3\)"),
+    "missing": ([[None, 0.2, 0.8]] * 4, r"proba is NaN or infinite in 4 rows \(0, 1, 2, 3\)"),
+    "negative": (changed(2, 1, -0.1), r"proba is negative in 1 row \(2\); if these are log-probabilities"),
+    "not normalised": (PROBA * 2, r"does not sum to 1 .* in 4 rows \(0, 1, 2, 3\); .*keepdims=True\)"),
+    "one dimension": (PROBA[:, 0], r"proba must have two dimensions.*column_stack\(\[1 - p, p\]\)"),
+    "three dimensions": (
+        PROBA[None],
+        r"proba must have two dimensions, rows and classes; got shape \(1, 4, 3\)",
+    ),
+    "text": ([["a", "b", "c"]] * 4, "proba must be a two-dimensional array of numbers"),
+    "complex": (PROBA * 1j, "proba must be a two-dimensional array of numbers"),
+    "no rows": (np.zeros((0, 3)), "proba has no rows; pass at least one row"),
+    "no columns": (np.zeros((4, 0)), "proba has no columns"),
+    "one column": (np.ones((4, 1)), "one class and nothing to decide; give two or more"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PROBA)
+def test_bad_probabilities(name):
+    proba, message = BAD_PROBA[name]
+    with pytest.raises(ValueError, match=message):
+        mf.optimize(proba, Y[: len(proba)], "accuracy")
+
+
+BAD_LABELS = {
+    "too few": (Y[:3], {}, "lengths differ: proba has 4 rows, y has 3; pass one entry per row"),
+    "two dimensions": (np.array(Y)[:, None], {}, "y must be one-dimensional"),
+    "outside the columns": (
+        [0, 1, 2, 3],
+        {},
+        r"y has labels that are no class in 1 row \(3\): 3. The classes are 0, 1, 2",
+    ),
+    "too many names": (
+        list("abcd"),
+        {},
+        r"y has 4 distinct labels .* but proba has 3 columns; pass classes=\[...\]",
+    ),
+    "not among the classes": (
+        list("abcz"),
+        {"classes": ["a", "b", "c"]},
+        r"in 1 row \(3\): 'z'. The classes are",
+    ),
+    "classes miscounted": (Y, {"classes": [0, 1]}, "classes names 2 classes but proba has 3 columns"),
+    "classes repeated": (Y, {"classes": [0, 1, 1]}, "classes holds the same label twice: 1"),
+    "missing": ([0, 1, np.nan, 1], {}, r"y is missing .* in 1 row \(2\)"),
+    "none": (None, {}, "y is None"),
+    "a class without rows": (
+        [0, 1, 1, 1],
+        {},
+        "undefined, because class 2 has no rows .* Give rows of every class",
+    ),
+    "one class": ([1, 1, 1, 1], {}, "undefined, because classes 0, 2 have no rows"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LABELS)
+def test_bad_labels(name):
+    y, options, message = BAD_LABELS[name]
+    with pytest.raises(ValueError, match=message):
+        mf.optimize(PROBA, y, "g_mean", **options)
+
+
+BAD_OPTIONS = {
+    "negative weight": (
+        {"sample_weight": [1, -1, 1, 1]},
+        r"sample_weight is negative in 1 row \(1\); give these",
+    ),
+    "missing weight": (
+        {"sample_weight": [1, np.nan, 1, 1]},
+        r"sample_weight is NaN or infinite in 1 row \(1\)",
+    ),
+    "no weight": ({"sample_weight": [0] * 4}, "sample_weight is zero in all 4 rows"),
+    "few weights": ({"sample_weight": [1] * 3}, "lengths differ.*sample_weight has 3"),
+    "few attributes": ({"sensitive_features": [1, 2, 3]}, "lengths differ.*'group' has 3"),
+    "missing attribute": (
+        {"sensitive_features": ["a", None, "b", "b"]},
+        r"'group' is missing .* in 1 row \(1\)",
+    ),
+    "repeated decision": ({"decisions": [0, 0, 1]}, "decisions holds the same label twice: 0"),
+    "no decision": ({"decisions": []}, "decisions is empty; name at least one"),
+    "decisions as text": ({"decisions": "abc"}, "decisions must be a list of labels; got the string 'abc'"),
+    "negative tol": ({"tol": -1e-3}, "tol must be a number >= 0, got -0.001"),
+    "tol nan": ({"tol": np.nan}, "tol must be a number >= 0, got nan"),
+    "tol none": ({"tol": None}, "tol must be a number >= 0, got None"),
+    "tol text": ({"tol": "small"}, "tol must be a number >= 0, got 'small'"),
+    "no calls": ({"max_calls": 0}, "max_calls must be a whole number >= 1 or None, got 0"),
+    "half calls": ({"max_calls": 1.5}, "max_calls must be a whole number >= 1 or None, got 1.5"),
+    "true calls": ({"max_calls": True}, "max_calls must be a whole number >= 1 or None, got True"),
+    "no seconds": ({"max_seconds": 0}, "max_seconds must be a positive number or None, got 0"),
+    "seconds nan": ({"max_seconds": np.nan}, "max_seconds must be a positive number or None, got nan"),
+    "seconds text": ({"max_seconds": "1 min"}, "max_seconds must be a positive number or None"),
+    "confusion": ({"confusion": "soft"}, "confusion must be 'labels' or 'model', got 'soft'"),
+    "oracle": ({"oracle": "plug-in"}, "oracle must be 'plugin' or an object with .*, got 'plug-in'"),
+    "oracle object": ({"oracle": object()}, "oracle must be 'plugin' or an object with axes, margins"),
+    "no threads": ({"n_jobs": 0}, "n_jobs must be None, a positive number of threads, or -1"),
+    "threads as text": ({"n_jobs": "2"}, "n_jobs must be None, a positive number of threads, or -1"),
+    "callback": ({"callback": 3}, "callback must be a function of a record, got 3"),
+    "verbose": ({"verbose": "yes"}, "verbose must be a whole number, got 'yes'"),
+    "seed": ({"random_state": -1}, "random_state must be a whole number >= 0 or None, got -1"),
+    "seed as text": ({"random_state": "x"}, "random_state must be a whole number >= 0 or None, got 'x'"),
+    "method": (
+        {"method": "colum_generation"},
+        "unknown method 'colum_generation'; did you mean 'column_generation'",
+    ),
+    "method type": ({"method": 3}, "unknown method 3; known: 'auto', 'column_generation'"),
+    "method for a ratio": (
+        {"method": "bisection"},
+        "is concave; bisection minimises linear or ratio functions. Try method='column_generation'",
+    ),
+    "method without constraints": (
+        {"method": "frank_wolfe", "constraints": "recall(0) >= 0.1"},
+        "there are constraints; frank_wolfe takes none. Try method='column_generation'",
+    ),
+    "class": ({"constraints": "recall('fraud') >= 0.5"}, "unknown class 'fraud'. Known: 0, 1, 2"),
+    "attribute": (
+        {"constraints": "demographic_parity('sex') <= 0.1"},
+        "unknown attribute 'sex'. Known: none; pass sensitive_features",
+    ),
+    "near attribute": (
+        {"constraints": "demographic_parity('sx') <= 0.1", "sensitive_features": SEX},
+        "unknown attribute 'sx'; did you mean 'sex'",
+    ),
+    "slice": (
+        {"constraints": "recall(0).at(sex='X') >= 0.1", "sensitive_features": SEX},
+        "unknown value of attribute 'sex': 'X'. Known: 'F', 'M'",
+    ),
+    "class without rows in a group": (
+        {"constraints": "equal_opportunity('sex', 0) <= 0.1", "sensitive_features": SEX},
+        "undefined where sex='M', because classes 0, 2 have no rows there",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_OPTIONS)
+def test_bad_options(name):
+    options, message = BAD_OPTIONS[name]
+    with pytest.raises(ValueError, match=message):
+        mf.optimize(PROBA, Y, "g_mean", **options)
+
+
+def test_unknown_argument():
+    with pytest.raises(TypeError, match="methd"):
+        mf.optimize(PROBA, Y, "accuracy", methd="auto")
+
+
+def test_arguments_are_those_of_the_contract():
+    assert list(inspect.signature(mf.optimize).parameters) == [
+        "proba",
+        "y",
+        "objective",
+        "constraints",
+        "classes",
+        "decisions",
+        "sensitive_features",
+        "sample_weight",
+        "method",
+        "confusion",
+        "oracle",
+        "tol",
+        "max_calls",
+        "max_seconds",
+        "n_jobs",
+        "random_state",
+        "start",
+        "callback",
+        "verbose",
+    ]
+
+
+def test_attribute_value_not_seen_in_fit():
+    policy = mf.optimize(PROBA, Y, "accuracy", sensitive_features=SEX).policy
+    other = pd.DataFrame({"sex": ["F", "M", "X", "M"]})
+    with pytest.raises(ValueError, match=r"values not seen in fit in 1 row \(2\): sex='X'. Map them"):
+        policy.decide(PROBA, other)
+    with pytest.raises(ValueError, match="sensitive_features is needed"):
+        policy.decide(PROBA)
+
+
+def test_soft_labels_need_no_row_of_each_class():
+    assert mf.optimize(PROBA, [0, 1, 1, 1], "g_mean", confusion="model").status == "optimal"
+
+
+def test_a_single_decision_leaves_nothing_to_choose():
+    result = mf.optimize(PROBA, Y, "accuracy", decisions=[1])
+    assert result.policy.decide(PROBA).tolist() == [1, 1, 1, 1]
+    assert result.value == 0.5
+
+
+def test_classes_default_to_the_columns_or_the_sorted_labels():
+    assert mf.optimize(PROBA, Y, "accuracy").policy.axes.classes == (0, 1, 2)
+    assert mf.optimize(PROBA, list("bcab"), "accuracy").policy.axes.classes == ("a", "b", "c")
+
+
+def test_solve_takes_a_problem_and_an_oracle():
+    problem = Problem.of("g_mean", "recall(0) >= 0.5")
+    rows = Rows.of(PROBA, Y)
+    result = solve(problem, PluginOracle(rows, "model"))
+    same = mf.optimize(PROBA, Y, "g_mean", "recall(0) >= 0.5", confusion="model")
+    assert result.value == same.value
+    assert result.problem == str(problem)
+
+
+def test_import_is_light():
+    """What is heavy is imported when it is first needed."""
+    heavy = {"cvxpy", "numba", "pandas", "matplotlib", "dask", "pyarrow", "polars", "clarabel"}
+    code = f"import sklearn, sys; before = set(sys.modules); import metricfit; print({heavy!r} & (set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_public_names():
+    assert set(mf.__all__) <= set(dir(mf))
+    assert len(set(mf.__all__)) == len(mf.__all__)
+    for name in [
+        "MetricClassifier",
+        "optimize",
+        "Policy",
+        "Confusion",
+        "InfeasibleError",
+        "parse",
+        "Metric",
+        "Constraint",
+        "Result",
+    ]:
+        assert name in mf.__all__
