@@ -39,8 +39,7 @@ def head_start(problem: Problem, walk: Walk, method: Method) -> list[FloatArray]
         outcome = run(method, program, trial)
     except InfeasibleError:  # the walk's own rows and labels may still keep the constraints
         return []
-    if outcome.status == "stopped":  # nobody but the user stops it
-        raise KeyboardInterrupt
+    walk.interrupted = outcome.status == "stopped"  # nobody but the user stops it
     if rows is None:  # these calls read all rows
         walk.calls += trial.calls
     return _heaviest_first(trial, outcome)

@@ -154,7 +154,8 @@ def test_pruning_keeps_the_constraints_and_reports_prices(kind: type[Method]) ->
     plain = case.solve(method=kind(prune="none"), max_calls=300)
     linear = case.solve(method=kind(prune="linear"), max_calls=300)
     mixed = case.solve(method=kind(prune="objective"), max_calls=300)
-    assert plain.constraints[0].violation > 0
+    # Without pruning there are no multipliers to tell a price by.
+    assert np.isnan(plain.constraints[0].price)
     assert linear.constraints[0].violation <= 0 >= mixed.constraints[0].violation
     # Section 8.2 weighs iterates by an upper bound of the objective.
     assert linear.value <= mixed.value + 1e-9

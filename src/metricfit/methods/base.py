@@ -132,6 +132,7 @@ class Walk:
     vectors: list[FloatArray] = field(default_factory=list)
     expected: dict[bytes, Vertex] = field(default_factory=dict)
     calls: int = 0
+    interrupted: bool = False
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -206,7 +207,7 @@ class Walk:
         """
         if self.oracle.exact:
             return float(slope @ self.vectors[place])
-        return float(min(slope @ vector for vector in self.vectors))
+        return float((np.stack(self.vectors) @ slope).min())
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,6 +237,8 @@ def run(
     found: Standing | None = None
     standing: Standing | None = None
     try:
+        if walk.interrupted:
+            raise KeyboardInterrupt
         for iterate in steps:
             found = Standing.of(program, iterate.u)
             first = first or found

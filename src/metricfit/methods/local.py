@@ -51,7 +51,7 @@ class Local(Method):
     >>> import metricfit as mf
     >>> rng = np.random.default_rng(0)
     >>> y = rng.choice(3, 3000, p=[0.7, 0.2, 0.1])
-    >>> proba = rng.dirichlet(np.ones(3), 3000) + np.eye(3)[y]
+    >>> proba = rng.dirichlet(np.ones(3), 3000) + 0.5 * np.eye(3)[y]
     >>> proba /= proba.sum(axis=1, keepdims=True)
     >>> plain = mf.Confusion.from_predictions(y, proba.argmax(axis=1))
     >>> result = mf.optimize(proba, y, "macro_f1", method=Local(tries=2))
