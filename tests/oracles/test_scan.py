@@ -13,7 +13,7 @@ from metricfit.methods.profile import Profile
 from metricfit.methods.starts import argmax_loss, balanced_loss
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.oracles.kernels import confusion
-from metricfit.oracles.scan import Scan, Sweep
+from metricfit.oracles.scan import Scan
 from metricfit.oracles.scan_kernels import ascending
 from metricfit.problem import Problem
 
@@ -98,30 +98,6 @@ METRICS = [
 ]
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=str)
-@pytest.mark.parametrize("soft", [False, True])
-def test_profile_is_the_metric_at_every_breakpoint(metric, soft):
-    oracle = oracle_of(soft, weights=True)
-    program = Problem.of(metric, [mf.recall(1) >= 0.5, mf.precision(2) >= 0.4]).bind(
-        oracle.axes, oracle.margins
-    )
-    profile = Profile(program)
-    assert profile.exact
-    loss = argmax_loss(program)
-    start = oracle(loss, program.layout).statistic
-    for j, kind in product(range(4), ["slope", "offset"]):
-        scan = oracle.scan(loss, program.layout)
-        line = scan.line(j, kind)
-        series = profile.at(scan, line, start)
-        counts = np.flatnonzero(line.apart)
-        for count in counts:
-            u = program.vector(start + scan.change(line, int(count)))
-            assert series.value[count] == pytest.approx(program.value(u), abs=1e-9)
-            assert series.violation[count] == pytest.approx(program.violation(u), abs=1e-9)
-        some = profile.at(scan, line, start, counts[::3])
-        np.testing.assert_allclose(some.value, series.value[counts[::3]], atol=1e-12)
-
-
 def test_a_users_function_is_asked_point_by_point():
     oracle = oracle_of()
     program = Problem.of(lambda m: float(np.trace(m)) ** 2).bind(oracle.axes, oracle.margins)
@@ -133,32 +109,6 @@ def test_a_users_function_is_asked_point_by_point():
     for count in np.flatnonzero(line.apart):
         u = program.vector(start + scan.change(line, int(count)))
         assert series.value[count] == pytest.approx(program.value(u), abs=1e-12)
-
-
-@pytest.mark.parametrize("case", [dict(), dict(soft=True), dict(weights=True, dtype=np.float32)])
-@pytest.mark.parametrize("smooth", [0.0, 0.2])
-def test_a_compiled_sweep_does_what_lines_do_one_by_one(case, smooth):
-    oracle = oracle_of(N=400, **case)
-    program = Problem.of("macro_f1").bind(oracle.axes, oracle.margins)
-    profile, loss = Profile(program), argmax_loss(program)
-    from metricfit.methods.coordinate import GAIN, Stage, best_count
-
-    slow = Scan(oracle.rows, oracle.exact, loss, "diagonal", "numpy")
-    total = oracle(loss, "diagonal").statistic
-    moves = 0
-    for kind, j in product(["slope", "offset"], range(4)):
-        line = slow.line(j, kind, None, 3.0)
-        count = best_count(slow, profile, line, total, Stage(1, 3.0, smooth=smooth))
-        moves += count != line.here
-        total = total + slow.change(line, count)
-        if count != line.here:
-            slow.move(line, count)
-    fast = Scan(oracle.rows, oracle.exact, loss, "diagonal", "numba")
-    sign, ratios = profile.only
-    how = Sweep(1, 3.0, False, smooth, GAIN)
-    assert fast.sweep(ratios.terms, sign, oracle(loss, "diagonal").statistic, how) == (moves, 8)
-    np.testing.assert_array_equal(fast.decisions, slow.decisions)
-    np.testing.assert_allclose(fast.loss, slow.loss, rtol=1e-9)
 
 
 @pytest.mark.parametrize("case", CASES)

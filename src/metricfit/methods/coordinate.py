@@ -86,6 +86,7 @@ def _round(
 ) -> tuple[FloatArray, int]:
     """Move each weight in turn; return the statistic and the number of moves."""
     moves = 0
+    ended = False
     try:
         for decision, kind, cell in wanted:
             walk.spend()
@@ -96,10 +97,10 @@ def _round(
                 statistic = statistic + scan.change(line, count)
                 scan.move(line, count)
                 moves += 1
-    except BaseException:
-        # The budget has ended, or somebody stops; what has been reached is not to be lost.
-        walk.add(Vertex(scan.loss.copy(), statistic))
-        raise
+        ended = True
+    finally:
+        if not ended:  # the budget has ended, or somebody stops; what has been reached is not to be lost
+            walk.add(Vertex(scan.loss.copy(), statistic))
     return statistic, moves
 
 
