@@ -2,8 +2,8 @@
 
     python benchmarks/scale/cluster.py --rows 4000000
 
-The bar is 1.5 times the time in memory. Blocks are made on the workers and persisted there before the clock starts, as a
-user's are; checking them, all calls and the final tensor are timed, on both sides. Both have solved a smaller problem
+The bar is 1.5 times the time in memory. Blocks are made on the workers and persisted there before the clock starts, as
+a user's are; checking them, all calls and the final tensor are timed, on both sides. Both have solved a smaller problem
 before, so that neither waits for compiled code to be loaded.
 """
 
@@ -61,7 +61,7 @@ def main() -> None:
         LocalCluster(2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
         Client(cluster) as client,
     ):
-        small = collection(400_000, options.classes, options.blocks)
+        small = collection(400_000, options.classes, 4)
         proba, y = client.persist(collection(options.rows, options.classes, options.blocks))
         in_memory = np.ascontiguousarray(proba.compute()), y.compute()
         print(f"{options.rows} x {options.classes} float32 in {options.blocks} blocks, {options.problem}")

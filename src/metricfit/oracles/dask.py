@@ -20,15 +20,7 @@ from metricfit.layout import Layout
 from metricfit.oracles.base import Vertex
 from metricfit.oracles.blocks import SAMPLE_ENTRIES, fractions, log_ratio, sample_rows
 from metricfit.oracles.cluster import runner, tree_sum
-from metricfit.oracles.held import (
-    RawBlock,
-    code,
-    confusion_of,
-    counts_of,
-    margins_of,
-    taken_of,
-    total_of,
-)
+from metricfit.oracles.held import RawBlock, confusion_of, counts_of, joined, margins_of, taken_of
 from metricfit.oracles.partitions import aligned_blocks, width
 from metricfit.oracles.rows import Rows
 from metricfit.types import FloatArray, Label
@@ -43,7 +35,7 @@ class DaskRows:
     axes : Axes
         Classes, decisions and cells of all blocks.
     groups : list
-        Futures, or delayed values, of lists of `HeldBlock`: the rows.
+        Futures, or delayed values, of `HeldBlock`: the rows, each of the blocks that one task goes through.
     n_rows : int
         Their number.
     """
@@ -109,12 +101,12 @@ class DaskRows:
             raise ValueError(
                 "proba has one column, so there is one class and nothing to decide; give two or more"
             )
-        return cls(axes, run.keep_each(code, run.groups(raw), axes), rows)
+        return cls(axes, run.keep_each(joined, run.groups(raw), axes), rows)
 
     def total(self, part: Callable[..., Any], *arguments: Any) -> Any:
         """Return the sum of what a function makes of each block, added up in a tree on the workers."""
         run = runner()
-        return tree_sum(run, run.each(total_of, self.groups, part, *arguments))
+        return tree_sum(run, run.each(part, self.groups, *arguments))
 
 
 class DaskOracle:
@@ -185,7 +177,7 @@ class DaskOracle:
         self.passes += 1
         run = runner()
         taken = run.fetch(run.each(taken_of, self.rows.groups, fractions(self.counts)))
-        return sample_rows(self.axes, [block for group in taken for block in group], self.totals)
+        return sample_rows(self.axes, taken, self.totals)
 
 
 def _rank(value: Label) -> tuple[bool, Label]:

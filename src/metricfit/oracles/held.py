@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,7 +13,6 @@ from metricfit.columns import factorize
 from metricfit.confusion import Axes, Cells, encode_labels
 from metricfit.layout import Layout
 from metricfit.oracles.blocks import Block
-from metricfit.oracles.cluster import added
 from metricfit.oracles.shortcuts import Shortcut
 from metricfit.types import FloatArray, IntArray, Label
 from metricfit.validation import check_lengths, check_proba, check_weights
@@ -68,7 +67,7 @@ class RawBlock:
 
 
 class HeldBlock:
-    """A block that stays on a worker, with what its calls so far have taught; that is not sent along with it."""
+    """Rows that stay on a worker, with what calls so far have taught, which is not sent along with them."""
 
     def __init__(self, block: Block) -> None:
         self.block = block
@@ -98,14 +97,24 @@ def within(number: int) -> Iterator[None]:
         raise ValueError(f"{error} (in block {number}, counted from 0)") from error
 
 
-def code(blocks: list[RawBlock], axes: Axes) -> list[HeldBlock]:
-    """Give blocks the codes that all blocks share."""
-    return [HeldBlock(block.coded(axes)) for block in blocks]
+def joined(blocks: list[RawBlock], axes: Axes) -> HeldBlock:
+    """Return blocks of one worker as one, with the codes that all blocks share.
 
-
-def total_of(blocks: list[HeldBlock], part: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the sum of what a function makes of each block."""
-    return added([part(block, *arguments) for block in blocks])
+    A call is then one task and one run of the kernels for all of them, however small they are.
+    """
+    parts = [block.coded(axes) for block in blocks]
+    if len(parts) == 1:
+        return HeldBlock(parts[0])
+    cells = [part.cells for part in parts if part.cells is not None]
+    weights = [part.weights for part in parts if part.weights is not None]
+    return HeldBlock(
+        Block(
+            np.concatenate([part.proba for part in parts]),
+            np.concatenate([part.labels for part in parts]),
+            np.concatenate(cells) if cells else None,
+            np.concatenate(weights) if weights else None,
+        )
+    )
 
 
 def margins_of(held: HeldBlock, n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -127,7 +136,7 @@ def confusion_of(held: HeldBlock, *arguments: Any) -> FloatArray:
     return held.block.confusion(*arguments)
 
 
-def taken_of(blocks: list[HeldBlock], wanted: FloatArray) -> list[Block]:
-    """Draw rows of each block."""
+def taken_of(held: HeldBlock, wanted: FloatArray) -> Block:
+    """Draw rows of a block."""
     # Seeded by what is the same wherever the block is.
-    return [held.block.taken(wanted, np.random.default_rng(len(held.block))) for held in blocks]
+    return held.block.taken(wanted, np.random.default_rng(len(held.block)))

@@ -6,9 +6,11 @@ order, so that the number of threads does not change a single bit of the result.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -211,21 +213,23 @@ def _tensor(rows: _Rows, decisions: IntArray, n_cells: int, n_decisions: int) ->
 
 
 def _chunks(P: FloatArray, size: int) -> list[slice]:
-    """Cut the rows into chunks: four or more if there is enough to do, none small beside its statistic."""
-    entries = max(min(CHUNK, P.size // 4), CHUNK // 16, 4 * size)
-    step = max(1, entries // P.shape[1])
+    """Cut the rows into chunks: eight or more if there is enough to do, none small beside its statistic."""
+    entries = max(min(CHUNK, P.size // 8), CHUNK // 16, 4 * size)
+    step = max(1, -(-entries // P.shape[1]))
     return [slice(start, min(start + step, len(P))) for start in range(0, len(P), step)]
 
 
 def _each(task: Callable[[slice], T], chunks: list[slice], threads: int | None) -> Iterator[T]:
-    """Yield the results of a task for all chunks, in order."""
+    """Return the results of a task for all chunks, in order."""
     n_threads = 1 if threads in (None, 1) else min(effective_n_jobs(threads), len(chunks))
-    if n_threads <= 1:
-        yield from map(task, chunks)
-        return
-    # A pool for each call: the threads of one that is kept would be missing after a fork.
-    with ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(task, chunks)
+    return _pool(os.getpid(), n_threads).map(task, chunks) if n_threads > 1 else map(task, chunks)
+
+
+@cache
+def _pool(pid: int, n_threads: int) -> ThreadPoolExecutor:
+    # Kept, as to start threads takes longer than many a call. For each process its own: threads do not live
+    # on in a process that was forked.
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="metricfit")
 
 
 def _total(statistics: Iterator[FloatArray], P: FloatArray, weight: FloatArray | None) -> FloatArray:
