@@ -58,7 +58,8 @@ class Columns:
     def add(self, place: int, vertex: Vertex) -> int:
         """Add the cells of a vertex that are new; return how many were."""
         seen = set(self._keys)
-        keys = [(a, part.tobytes()) for a, part in enumerate(vertex.statistic)]
+        # Rounded: sums of weights in another order are another number, but no other column.
+        keys = [(a, part.tobytes()) for a, part in enumerate(np.round(vertex.statistic, 12) + 0.0)]
         new = [a for a, key in enumerate(keys) if key not in seen]
         self._keys.extend(keys[a] for a in new)
         if new:
