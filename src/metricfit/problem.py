@@ -252,7 +252,11 @@ class Program:
 
     def loss(self, price: FloatArray) -> FloatArray:
         """Return the loss whose value on a statistic is ``price @ u``, but for a constant."""
-        return np.asarray(self.matrix.T @ price).reshape(shape_of(self.layout, self.axes))
+        return np.asarray(self._adjoint @ price).reshape(shape_of(self.layout, self.axes))
+
+    @cached_property
+    def _adjoint(self) -> Any:
+        return sp.csr_array(self.matrix.T)
 
     def shares(self, counted: FloatArray) -> Any:
         """Return what each cell adds to u, as a sparse matrix (entries of u, cells)."""

@@ -18,7 +18,7 @@ from metricfit.oracles.retrain import constant
 from metricfit.policy import Policy, Rule
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem, Program
 from metricfit.result import ConstraintRecord, Result
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, IntArray
 from metricfit.warm import head_start
 
 
@@ -235,26 +235,31 @@ def _single(program: Program, walk: Walk, weights: FloatArray) -> FloatArray:
     Constraints come first, then the objective, so that ``randomize="never"`` stays as close as one rule per cell can.
     """
     chosen = weights.argmax(axis=1)
-    shares = {
-        int(t): program.shares(walk.vertices[t].statistic).toarray()
-        for t in np.flatnonzero(weights.any(axis=0))
-    }
+    shares = [_shares(program, walk, a, np.flatnonzero(row)) for a, row in enumerate(weights)]
 
     def rank(u: FloatArray) -> tuple[float, float]:
         return max(program.excess(u), 0.0), program.value(u)
 
-    u = program.constant + sum(shares[int(t)][:, a] for a, t in enumerate(chosen))
+    u = program.constant + sum(shares[a][int(t)] for a, t in enumerate(chosen))
     best = rank(u)
     for _ in range(3):
         changed = False
         for a in range(chosen.size):
             for t in np.flatnonzero(weights[a]):
-                candidate = u - shares[int(chosen[a])][:, a] + shares[int(t)][:, a]
+                candidate = u - shares[a][int(chosen[a])] + shares[a][int(t)]
                 if rank(candidate) < best:
                     u, best, chosen[a], changed = candidate, rank(candidate), t, True
         if not changed:
             break
     return chosen
+
+
+def _shares(program: Program, walk: Walk, cell: int, places: IntArray) -> dict[int, FloatArray]:
+    """Return what each of some vertices adds to u in one cell."""
+    size = walk.vertices[0].statistic[0].size
+    counted = np.stack([walk.vertices[t].statistic[cell].ravel() for t in places], axis=1)
+    added = program.matrix[:, cell * size : (cell + 1) * size] @ counted
+    return dict(zip(places.tolist(), added.T, strict=True))
 
 
 def _tensor(walk: Walk, weights: FloatArray, program: Program) -> FloatArray:

@@ -99,6 +99,10 @@ class TestLines:
         with pytest.raises(ValueError, match="lines must be >= 0"):
             ColumnGeneration(lines=-1)
 
+    def test_probabilities_next_to_nothing_overflow_no_breakpoint(self):
+        proba = np.array([[1.0, 1e-320], [0.7, 0.3], [0.4, 0.6], [1e-310, 1.0]])
+        assert mf.optimize(proba, [0, 1, 0, 1], "h_mean").value >= 0.5
+
     def test_an_exact_oracle_has_none(self):
         proba, y = crooked()
         first, second = (

@@ -129,10 +129,13 @@ class Walk:
     max_seconds: float = np.inf
     seed: int | None = None
     vertices: list[Vertex] = field(default_factory=list)
-    vectors: list[FloatArray] = field(default_factory=list)
     calls: int = 0
     interrupted: bool = False
     started: float = field(default_factory=time.perf_counter)
+    _table: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._table = np.zeros((8, self.program.constant.size))
 
     @property
     def seconds(self) -> float:
@@ -179,13 +182,21 @@ class Walk:
 
     def add(self, vertex: Vertex) -> int:
         """Keep a vertex that came from elsewhere (a warm start)."""
+        place = len(self.vertices)
+        if place == len(self._table):
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
         self.vertices.append(vertex)
-        self.vectors.append(self.program.vector(vertex.statistic))
-        return len(self.vertices) - 1
+        self._table[place] = self.program.vector(vertex.statistic)
+        return place
+
+    @property
+    def vectors(self) -> FloatArray:
+        """The generalised confusion vectors of all vertices, one in each row."""
+        return self._table[: len(self.vertices)]
 
     def mix(self, weights: FloatArray) -> FloatArray:
         """Return u of a mixture of whole vertices."""
-        return np.einsum("t,tm->m", weights, np.stack(self.vectors[: weights.size]))
+        return weights @ self.vectors[: weights.size]
 
     def lower_bound(self, u: FloatArray) -> tuple[float, int]:
         """Price the tangent plane of the objective at u; return the bound that the answer proves, and its place."""
@@ -201,7 +212,7 @@ class Walk:
         """
         if self.oracle.exact:
             return float(slope @ self.vectors[place])
-        return float((np.stack(self.vectors) @ slope).min())
+        return float((self.vectors @ slope).min())
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,7 +120,7 @@ class _Dual:
         Where labels are counted, an older rule may be cheaper than the oracle's.
         """
         vectors = self.walk.vectors
-        return vectors[place] if self.walk.oracle.exact else vectors[int(np.argmin(np.stack(vectors) @ lam))]
+        return vectors[place] if self.walk.oracle.exact else vectors[int(np.argmin(vectors @ lam))]
 
     def best(self) -> float:
         """Return the best value; where labels are counted, a new rule may have lowered it."""

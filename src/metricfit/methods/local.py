@@ -153,7 +153,7 @@ def _best(program: Program, walk: Walk, first: int = 0) -> int:
 
 def _surrogate(surrogate: Program, program: Program, walk: Walk) -> FloatArray:
     """Return the loss that is priced at the (nearly) best mixture for a concave metric."""
-    inner = replace(walk, program=surrogate, vertices=[], vectors=[])
+    inner = replace(walk, program=surrogate, vertices=[])
     profile = Profile(surrogate)
     try:
         u = inner.vectors[inner.ask(balanced_loss(surrogate, walk.oracle.margins))]

@@ -132,7 +132,8 @@ def moving_rows_numpy(scores: Scores, state: State, move: Move, members: IntArra
     if move.rate.size:
         rate = np.asarray(move.rate[members], float)
         over = other - (constant if move.anew else own)
-        at = np.divide(over, rate, out=np.full(members.size, np.nan), where=rate > 0)
+        with np.errstate(over="ignore"):  # an infinite weight moves nothing
+            at = np.divide(over, rate, out=np.full(members.size, np.nan), where=rate > 0)
     else:
         at = other - own + (constant if move.anew else 0.0)
     taken = np.flatnonzero((at > move.low) & (at < move.high))
