@@ -124,7 +124,8 @@ class _Game:
         mu: FloatArray = np.zeros(self.limits.size)
         total = np.zeros(xi.size)
         for t in range(1, calls + 1):
-            c = walk.vectors[walk.call(lam)]
+            place = walk.call(lam)
+            c = walk.vectors[place]
             slope = program.objective.gradient(xi) + self.limits.slope(xi, mu)
             fall = onto_ball(slope, self.ball) - lam
             lam = onto_ball(lam + up * (c - xi), self.ball)

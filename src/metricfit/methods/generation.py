@@ -44,21 +44,18 @@ def generate(
             bound, priced = pricing.add(solution), value
         prices = tuple(mu * solution.scale for mu in solution.multipliers)
         weights = columns.weights(solution.alpha, len(walk.vertices))
-        yield Iterate(weights, solution.u, bound, prices, lines.done)
-        if not lines.done and (lines.started or value - bound <= walk.tol or len(columns) == before):
+        settled = lines.done
+        yield Iterate(weights, solution.u, bound, prices, settled)
+        if not settled and (lines.started or value - bound <= walk.tol or len(columns) == before):
             slope, _ = program.tangent(solution.u, solution.multipliers, solution.theta)
             place = lines.next(columns, solution.alpha, program.loss(slope), value)
             if place is not None:
                 columns.add(place, walk.vertices[place])
         fresh = len(columns) - before
-        if (
-            not fresh
-            and lines.done
-            and (value - bound <= walk.tol or (stuck and last - value <= walk.tol / 10))
-        ):
+        if not fresh and settled and (value - bound <= walk.tol or (stuck and last - value <= walk.tol / 10)):
             return
         # At the best mixture the gap without a new column is zero, so this is not the best one yet.
-        stuck, last = not fresh and lines.done, value
+        stuck, last = not fresh and settled, value
         alpha = np.append(solution.alpha, np.zeros(fresh))
         idle = np.append(np.where(solution.alpha > 1e-9, 0, idle + 1), np.zeros(fresh, np.int64))
         stale = idle > PATIENCE

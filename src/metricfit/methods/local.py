@@ -156,7 +156,8 @@ def _surrogate(surrogate: Program, program: Program, walk: Walk) -> FloatArray:
     inner = replace(walk, program=surrogate, vertices=[])
     profile = Profile(surrogate)
     try:
-        u = inner.vectors[inner.ask(balanced_loss(surrogate, walk.oracle.margins))]
+        place = inner.ask(balanced_loss(surrogate, walk.oracle.margins))
+        u = inner.vectors[place]
         for iterate in islice(descend(surrogate, inner, profile, 0), SURROGATE_STEPS):
             u = iterate.u
     finally:
