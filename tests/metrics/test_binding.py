@@ -141,6 +141,17 @@ def test_extremes_are_those_of_all_tensors():
     assert [end[0] for end in node.reach()] == pytest.approx([0, 2])
 
 
+def test_what_two_metrics_read_is_one_entry():
+    axes = Axes(("a", "b", "c"), (), Cells.observe(None, 1)[0])
+    limits = [mf.recall("b") >= 0.2, mf.recall("a") - mf.recall("c") >= 0.1, mf.coverage("b") <= 0.4]
+    program = Problem.of("h_mean", limits).bind(axes, np.array([[0.5, 0.25, 0.25]]))
+    assert program.matrix.toarray() == pytest.approx(
+        np.array([[2, 0, 0, 0, 0, 0], [0, 4, 0, 0, 0, 0], [0, 0, 4, 0, 0, 0], [0, 0, 0, 0, 1, 0]])
+    )
+    u = program.vector(np.array([[[0.1, 0.2, 0.1], [0.3, 0.5, 0.2]]]))
+    assert [limit.value(u) for limit in program.limits] == pytest.approx([0.8, -0.2, 0.5])
+
+
 @pytest.mark.parametrize("axes", SHAPES[:4], ids=str)
 def test_of_matrix(axes):
     rng = np.random.default_rng(2)

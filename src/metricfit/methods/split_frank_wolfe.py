@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,14 @@ from metricfit.types import FloatArray
 
 # The appendix's multiplier steps in the first, second and last third of the run.
 SCHEDULE = (0.5, 0.1, 0.001)
+
+
+class Pair(NamedTuple):
+    """A mixture's weights and confusion vector, and the feasible vector that it is drawn to."""
+
+    weights: FloatArray
+    c: FloatArray
+    f: FloatArray
 
 
 class SplitFrankWolfe(Pruned):
@@ -80,12 +89,21 @@ class SplitFrankWolfe(Pruned):
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the achievable iterate; in the second half only when it is nearer to F than ever."""
         yield from self.opened(program, walk)
+        half, nearest = (walk.max_calls - walk.calls) / 2, np.inf
+        for t, pair in enumerate(self.pairs(program, walk), 1):
+            apart = float(np.linalg.norm(pair.c - pair.f))
+            if t <= half or apart < nearest:
+                nearest = apart if t > half else np.inf
+                yield Iterate(pair.weights.copy(), pair.c)
+
+    def pairs(self, program: Program, walk: Walk) -> Iterator[Pair]:
+        """Yield the achievable and the feasible iterate after each call."""
         feasible = feasible_set(program, Domain.of(program, walk.oracle.margins))
         weights = np.zeros(walk.max_calls + len(walk.vertices))
         weights[0] = 1.0
         c, lam = walk.vectors[0], np.zeros(program.constant.size)
         f = feasible(program.objective.gradient(program.uniform(walk.oracle.margins)))
-        steps, nearest = walk.max_calls - walk.calls, np.inf
+        steps = walk.max_calls - walk.calls
         for t in range(1, steps + 1):
             pull = lam + self.zeta * (c - f)
             place = walk.call(program.objective.gradient(c) + pull)
@@ -97,10 +115,7 @@ class SplitFrankWolfe(Pruned):
             c, f = (1 - gamma) * c + gamma * c_new, (1 - gamma) * f + gamma * f_new
             eta = SCHEDULE[min(3 * (t - 1) // steps, 2)] if self.eta is None else self.eta
             lam = lam + eta * (c - f)
-            apart = float(np.linalg.norm(c - f))
-            if t <= steps / 2 or apart < nearest:
-                nearest = apart if t > steps / 2 else np.inf
-                yield Iterate(weights[: place + 1].copy(), c)
+            yield Pair(weights[: place + 1], c, f)
 
     def _search(
         self,

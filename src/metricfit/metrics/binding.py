@@ -21,6 +21,9 @@ from metricfit.layout import Layout, expand, shape_of
 from metricfit.metrics.expression import Constant, Entries, Node
 from metricfit.types import BoolArray, FloatArray, IntArray, Label
 
+# Batches of more functions (all entries of a large matrix) are not looked up among those that are there already.
+SHARED = 4096
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -96,6 +99,7 @@ class Binding:
     mask: BoolArray
     asked: list[tuple[Linear, BoolArray]] = field(default_factory=list)
     nodes: list[Entries] = field(default_factory=list)
+    places: dict[bytes, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, axes: Axes, margins: FloatArray) -> Binding:
@@ -144,12 +148,28 @@ class Binding:
         constant = np.zeros(linear.size) if linear.row is None else linear.row @ self.prior
         if linear.constant:
             return Constant(np.asarray(constant))
-        start = self.nodes[-1].stop if self.nodes else 0
         low, high = self._reach(linear)
+        start = end = self.nodes[-1].stop if self.nodes else 0
+        if linear.size <= SHARED:
+            names = self._names(linear)
+            known = [self.places.setdefault(name, place) for place, name in enumerate(names, end)]
+            start = known[0] if known == [*range(known[0], known[0] + linear.size)] else end
         node = Entries(start, start + linear.size, low + constant, high + constant)
-        self.asked.append((linear, self.mask))
-        self.nodes.append(node)
+        if start == end:
+            self.asked.append((linear, self.mask))
+            self.nodes.append(node)
         return node
+
+    def _names(self, linear: Linear) -> list[bytes]:
+        """Return what tells functions apart, so that what two metrics read is one entry of u."""
+        names = [[self.mask.tobytes()] for _ in range(linear.size)]
+        for part in linear.parts:
+            row, place, value = _entries(part)
+            row, place, value = row[value != 0], place[value != 0], value[value != 0]
+            ends = np.searchsorted(row, np.arange(linear.size + 1))
+            for name, start, stop in zip(names, ends[:-1], ends[1:], strict=True):
+                name += [place[start:stop].tobytes(), value[start:stop].tobytes()]
+        return [b"|".join(name) for name in names]
 
     def _reach(self, linear: Linear) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and largest value, when every class may be decided as suits it."""
