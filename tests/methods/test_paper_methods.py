@@ -150,19 +150,21 @@ def test_constraints_hold_where_labels_are_counted(method: Method) -> None:
 
 @pytest.mark.parametrize("kind", [GDA, SplitFrankWolfe])
 def test_pruning_keeps_the_constraints_and_reports_prices(kind: type[Method]) -> None:
-    case, best = truth("h_mean, deviation", 2)
+    # The floor costs accuracy, so that the average comes to it from below; a mixture of the same rules keeps it.
+    case, best = truth("accuracy, q_mean", 2)
     plain = case.solve(method=kind(prune="none"), max_calls=300)
     linear = case.solve(method=kind(prune="linear"), max_calls=300)
     mixed = case.solve(method=kind(prune="objective"), max_calls=300)
-    # Without pruning there are no multipliers to tell a price by.
-    assert np.isnan(plain.constraints[0].price)
+    assert plain.constraints[0].violation > 1e-3
     assert linear.constraints[0].violation <= 0 >= mixed.constraints[0].violation
     # Section 8.2 weighs iterates by an upper bound of the objective.
     assert linear.value <= mixed.value + 1e-9
     assert mixed.value == pytest.approx(best, abs=1e-3)
-    gain = (case.best([0.005]) - best) / 0.005
-    assert mixed.constraints[0].price == pytest.approx(gain, rel=0.3)
+    gain = (case.best([0.0005]) - best) / 0.0005
+    assert mixed.constraints[0].price == pytest.approx(gain, rel=0.1)
     assert linear.constraints[0].price >= 0
+    # Without pruning there are no multipliers to tell a price by.
+    assert np.isnan(plain.constraints[0].price)
 
 
 @pytest.mark.parametrize("method", [GDA(), SplitFrankWolfe(), Ellipsoid()], ids=lambda method: method.name)
