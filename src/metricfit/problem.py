@@ -19,16 +19,12 @@ from metricfit.layout import Layout, shape_of, statistic
 from metricfit.metrics import Constraint, Curvature, Metric, custom, parse
 from metricfit.metrics.binding import Binding
 from metricfit.metrics.expression import NO_THETA, Node, Theta, negative, nodes_of
-from metricfit.metrics.levels import NotConvex, at_least, at_most
+from metricfit.metrics.levels import NotConvex, at_least, at_most, defined
 from metricfit.metrics.nonlinear import Quotient
 from metricfit.types import FloatArray
 
 ObjectiveLike = Metric | str | Callable[[FloatArray], float]
 ConstraintLike = Constraint | str
-
-
-# A share of rows below this is nothing: a mixture's rounding error, not a row.
-NOTHING = 1e-8
 
 
 class InfeasibleError(ValueError):
@@ -105,8 +101,8 @@ class Problem:
     def bind(self, axes: Axes, margins: FloatArray) -> Program:
         """Return the problem on data with these axes and class priors (cells x classes)."""
         binding = Binding.of(axes, margins)
-        goal = self.objective.bind(binding)
-        limits = tuple(Limit(c, c.metric.bind(binding)) for c in self.constraints)
+        goal = binding.take(self.objective)
+        limits = tuple(Limit(c, binding.take(c.metric)) for c in self.constraints)
         functions = binding.finish()
         return Program(
             self,
@@ -169,13 +165,17 @@ class Limit:
             return None
 
     def value(self, u: FloatArray) -> float:
-        """Return the metric's value; NaN for a rate of nothing (a precision where nothing was decided so)."""
-        undefined = (
-            isinstance(self.metric, Quotient)
-            and self.metric.size == 1
-            and self.metric.under.scalar(u) < NOTHING
-        )
-        return float("nan") if undefined else self.metric.scalar(u)
+        """Return the metric's value; NaN for a rate of nothing (a precision where nothing was decided so).
+
+        The worst of several rates is that of those there are. Where the limit keeps no convex set, rates of
+        nothing inside the metric count 0, as they do in the metric itself.
+        """
+        return float(defined(self.metric, u)[0]) if self._may_be_of_nothing else self.metric.scalar(u)
+
+    @cached_property
+    def _may_be_of_nothing(self) -> bool:
+        known = nodes_of(self.metric) if self.node is not None else [self.metric]
+        return any(isinstance(node, Quotient) for node in known)
 
     def violation(self, u: FloatArray) -> float:
         """Return by how much the limit is missed, in units of the metric; <= 0 holds, and a rate of nothing holds."""

@@ -1,4 +1,4 @@
-"""Frank-Wolfe for smooth convex metrics (Algorithm 1, Theorem 10 of the paper)."""
+"""Frank-Wolfe for smooth convex metrics (Algorithm 1, Theorem 12 of the paper)."""
 
 from __future__ import annotations
 
