@@ -192,7 +192,7 @@ class TestProgram:
         assert not program_of("macro_f1").quasiconvex
 
     def test_rates_of_nothing_keep_their_limits(self):
-        """In cell F nothing is decided as 1; in M precision of 1 is 0.8, and nothing at all is decided as 2."""
+        """In F nothing is decided as 1; in M the precision of 1 is 0.8; nothing at all is decided as 2."""
         axes = Axes((0, 1, 2), cells=AXES.cells)
         tensor = np.zeros((2, 3, 3))
         tensor[0, :, 0] = [0.3, 0.1, 0.1]
@@ -224,8 +224,8 @@ class TestProgram:
     def test_a_policy_that_keeps_a_floor_by_never_deciding_is_feasible(self):
         """No row can be decided as 2 with precision 0.85, so that none is.
 
-        Four rows are surely of class 0, four of class 1. With x of the last two decided as 0, the precision is
-        (4 + 0.4 x) / (4 + x), so that x is at most 4/3; the others are decided as 1.
+        Four rows are surely of class 0, four of class 1. With x of the last two decided as 0, the precision
+        is (4 + 0.4 x) / (4 + x), so that x is at most 4/3; the others are decided as 1.
         """
         proba = np.array([[1.0, 0.0, 0.0]] * 4 + [[0.0, 1.0, 0.0]] * 4 + [[0.4, 0.3, 0.3]] * 2)
         floors = mf.minimum(mf.precision(0), mf.precision(1), mf.precision(2)) >= 0.85
@@ -273,7 +273,7 @@ class TestPlane:
                 assert level + slope @ (u - at) <= lagrangian + 1e-9 * (1 + np.abs(slope).max())
 
     def test_lies_below_where_a_rate_is_zero(self, margins):
-        """A geometric mean has no slope where a recall is zero; its plane must not cut through it all the same."""
+        """A geometric mean has no slope where a recall is zero; still its plane must not cut through it."""
         program = program_of("g_mean", margins=margins)
         slope, level = program.tangent(np.array([0.0, 0.8, 0.9]))
         for u in np.random.default_rng(1).random((200, 3)):

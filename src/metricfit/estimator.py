@@ -145,8 +145,8 @@ class MetricClassifier(Decider):
         Parameters
         ----------
         X : array, sparse matrix or frame with N rows
-            The features, as the base classifier takes them. A Dask array or data frame for a frozen estimator, whose
-            probabilities are then computed where the blocks are.
+            The features, as the base classifier takes them. A Dask array or data frame for a frozen
+            estimator, whose probabilities are then computed where the blocks are.
         y : array-like of shape (N,)
             The labels.
         sensitive_features : frame or array-like of shape (N,), optional

@@ -109,8 +109,8 @@ class Policy:
         random_state : int, optional
             The salt of ``"hash"``, or the seed (or generator) of ``"draw"``.
         key : array-like of numbers with N rows, optional
-            What ``"hash"`` tells rows apart by, in place of their probabilities: for a model that gives many rows
-            the same probabilities, and so the same rule, pass a row number or features.
+            What ``"hash"`` tells rows apart by, in place of their probabilities: for a model that gives many
+            rows the same probabilities, and so the same rule, pass a row number or features.
 
         Returns
         -------

@@ -1,7 +1,7 @@
 """Objective and constraints, and their bound form: the only place that knows about signs.
 
-`Problem` is what the user asked for, in natural signs. `Program` is the same on given data: minimise a function
-of the generalised confusion vector ``u = M z + c`` where convex functions of ``u`` are <= 0.
+`Problem` is what the user asked for, in natural signs. `Program` is the same on given data: minimise a
+function of the generalised confusion vector ``u = M z + c`` where convex functions of ``u`` are <= 0.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class InfeasibleError(ValueError):
     conflict : tuple of str
         A smallest set of constraints that cannot be kept together.
     proven : bool
-        Whether this is proven for all randomised classifiers (``confusion="model"``) or only for the rules tried.
+        Whether this is proven for all randomised classifiers (``confusion="model"``) or only for the rules
+        tried.
     """
 
     def __init__(
@@ -53,9 +54,9 @@ class InfeasibleError(ValueError):
         )
         together = "cannot be kept at all" if len(conflict) == 1 else "cannot be kept together"
         super().__init__(
-            f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} {together}. "
-            f"The smallest largest violation is {least:.4g}. Smallest violations: {table}. Relax a limit by that much, "
-            "or drop a constraint"
+            f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} "
+            f"{together}. The smallest largest violation is {least:.4g}. Smallest violations: {table}. Relax "
+            "a limit by that much, or drop a constraint"
         )
 
     def __reduce__(self) -> Any:
@@ -91,7 +92,7 @@ class Problem:
 
     @property
     def sign(self) -> int:
-        """What the objective is multiplied by to be minimised; without a direction of its own it is maximised."""
+        """The factor that makes the objective one to minimise; without a direction it is maximised."""
         return 1 if self.objective.direction < 0 else -1
 
     def __str__(self) -> str:
@@ -178,7 +179,7 @@ class Limit:
         return any(isinstance(node, Quotient) for node in known)
 
     def violation(self, u: FloatArray) -> float:
-        """Return by how much the limit is missed, in units of the metric; <= 0 holds, and a rate of nothing holds."""
+        """Return by how much the limit is missed, in units of the metric; 0 for a rate of nothing."""
         value = self.value(u)
         excess = (
             value - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - value

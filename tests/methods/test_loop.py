@@ -150,7 +150,7 @@ class TestStart:
         assert again.value == pytest.approx(CASE.best(), abs=1e-4)
 
     def test_of_another_layout(self):
-        """The rules of a diagonal problem start a full one, and the other way round where they can be said."""
+        """The rules of a diagonal problem start a full one, and the other way round where possible."""
         diagonal, full = PROBLEMS["g_mean"].solve(), PROBLEMS["cost"].solve()
         assert (diagonal.policy.layout, full.policy.layout) == ("diagonal", "full")
         assert PROBLEMS["cost"].solve(start=diagonal).value == pytest.approx(full.value, abs=1e-4)

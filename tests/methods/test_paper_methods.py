@@ -1,4 +1,4 @@
-"""The paper's methods against the full convex program, and their parts against what the paper says of them."""
+"""The paper's methods against the full convex program, and their parts against what the paper says."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_constraints_hold_where_labels_are_counted(method: Method) -> None:
 
 @pytest.mark.parametrize("kind", [GDA, SplitFrankWolfe])
 def test_pruning_keeps_the_constraints_and_reports_prices(kind: type[Method]) -> None:
-    # The floor costs accuracy, so that the average comes to it from below; a mixture of the same rules keeps it.
+    # The floor costs accuracy, so that the average comes to it from below; a mixture of its rules keeps it.
     case, best = truth("accuracy, q_mean", 2)
     plain = case.solve(method=kind(prune="none"), max_calls=300)
     linear = case.solve(method=kind(prune="linear"), max_calls=300)

@@ -117,7 +117,7 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A problem, and its truth: a concave function, or pairs (over, under) the smallest ratio of which counts.
+    """A problem, and its truth: a concave function, or pairs (over, under) whose smallest ratio counts.
 
     Truths are maximised, so that of a metric where lower is better is its negative.
     """
@@ -182,7 +182,7 @@ class Case:
         return high
 
     def excess(self, bounds: Sequence[Bound]) -> float:
-        """Return the smallest largest value of the functions of some constraints; <= 0 when all can be kept."""
+        """Return the smallest largest value of some constraints' functions; <= 0 when all can be kept."""
         whole, limits = self.whole()
         excess = cp.Variable()
         for bound in bounds:

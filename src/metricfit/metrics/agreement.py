@@ -127,9 +127,10 @@ def mcc() -> Metric:
     def over(b: Binding) -> Linear:
         prior = b.prior / b.mass
         if np.count_nonzero(prior) < 2:
+            there = " there" if b.where() else ""
             raise Undefined(
-                f"undefined{b.where()}, because all rows {'there ' if b.where() else ''}are of one class. Give "
-                "rows of two or more classes, or merge the groups"
+                f"undefined{b.where()}, because all rows{there} are of one class. Give rows of two or more "
+                "classes, or merge the groups"
             )
         spread = np.sqrt(1 - prior @ prior)
         chance = np.where(b.axes.match >= 0, prior[b.axes.match], 0.0)

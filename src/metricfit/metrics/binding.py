@@ -144,7 +144,7 @@ class Binding:
         return f" where {' or '.join(shown)}{' or ...' if self.mask.sum() > 3 else ''}"
 
     def take(self, metric: Any) -> Node:
-        """Return a metric of the user's as a tree; if one of its rates is undefined, the error names the metric."""
+        """Return a metric as a tree; if one of its rates is undefined, the error names the metric."""
         try:
             return metric.bind(self)
         except Undefined as error:

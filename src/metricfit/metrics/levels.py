@@ -59,8 +59,8 @@ def at_least(node: Node, limit: float) -> Node:
 def defined(node: Node, u: FloatArray) -> FloatArray:
     """Return the values of a node where rates of nothing are NaN, and a maximum is over the others.
 
-    This is how `at_most` and `at_least` see it: a precision where nothing was decided so keeps every limit, and
-    the worst of several precisions is that of those there are.
+    This is how `at_most` and `at_least` see it: a precision where nothing was decided so keeps every limit,
+    and the worst of several precisions is that of those there are.
     """
     match node:
         case Quotient(_, under, _):

@@ -65,10 +65,11 @@ def _why(binding: Binding, count: int) -> str:
     missing = [c for c, p in zip(binding.axes.classes, binding.prior, strict=True) if p <= 0]
     classes, have = ("classes", "have") if len(missing) > 1 else ("class", "has")
     where = binding.where()
+    none = f"{have} no rows {'there' if where else 'at all'}"
     return (
-        f"undefined{where}, because {classes} {some(missing)} {have} no rows {'there' if where else 'at all'}, "
-        f"so that {count} of its denominators {'are' if count > 1 else 'is'} zero. Give rows of "
-        "every class, merge the classes or the groups, or leave them out of the metric"
+        f"undefined{where}, because {classes} {some(missing)} {none}, so that {count} of its denominators "
+        f"{'are' if count > 1 else 'is'} zero. Give rows of every class, merge the classes or the groups, or "
+        "leave them out of the metric"
     )
 
 
