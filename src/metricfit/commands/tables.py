@@ -58,9 +58,7 @@ def column_names(path: str) -> list[str]:
     kind = format_of(path)
     with blamed_on(DataError, f"{path}: "):
         if kind == "csv":
-            import pandas as pd
-
-            return [str(name) for name in pd.read_csv(path, nrows=0).columns]
+            return _csv_header(path)
         if kind == "parquet":
             import pyarrow.parquet as pq
 
@@ -69,15 +67,32 @@ def column_names(path: str) -> list[str]:
             return list(_arrow_reader(source).schema.names)
 
 
-def read_columns(path: str, names: Iterable[str], numbers: Iterable[str] = (), text: bool = False) -> Any:
+def _csv_header(path: str) -> list[str]:
+    import pandas as pd
+
+    try:
+        names = [str(name) for name in pd.read_csv(path, nrows=0).columns]
+    except pd.errors.EmptyDataError:
+        raise DataError(f"{path}: the file is empty; give a table with a header and rows") from None
+    for separator in (";", "\t", "|"):
+        if len(names) == 1 and separator in names[0]:
+            raise DataError(
+                f"{path}: the header is one column, {names[0]!r}, which looks separated by {separator!r}; "
+                "save the table with commas"
+            )
+    return names
+
+
+def read_columns(path: str, asked: Mapping[str, str], numbers: Iterable[str] = (), text: bool = False) -> Any:
     """Read some columns of a table, in the order asked for.
 
     Parameters
     ----------
     path : str
         The file.
-    names : iterable of str
-        The columns; a name that does not exist is a `DataError` with the nearest that does.
+    asked : mapping of str to str
+        The columns, and what asks for each of them, such as ``--label y``. A name that does not exist is a
+        `DataError` with both and the nearest name that does.
     numbers : iterable of str
         Those of them that should hold numbers.
     text : bool
@@ -87,11 +102,11 @@ def read_columns(path: str, names: Iterable[str], numbers: Iterable[str] = (), t
     -------
     pandas.DataFrame or pyarrow.Table
     """
-    wanted = list(dict.fromkeys(names))
+    wanted = list(asked)
     known = column_names(path)
     for name in wanted:
         if name not in known:
-            raise DataError(f"{path}: {unknown('column', name, known)}")
+            raise DataError(f"{path}: {asked[name]}: {unknown('column', name, known)}")
         if known.count(name) > 1:
             raise DataError(f"{path}: more than one column is named {name!r}; rename or drop one of them")
     kind = format_of(path)
