@@ -156,12 +156,13 @@ def test_other_separators_are_told(folder, frame, capsys, separator, shown):
 
 
 def test_damaged_tables_are_refused(folder, capsys):
-    for name, text in {"s.parquet": "no parquet", "s.arrow": "no arrow", "s.csv": ""}.items():
-        Path(name).write_text(text)
-        fails(capsys, (fit(scores=name), 4), f"{name}: ")
-    fails(capsys, (fit(scores="s.csv"), 4), "s.csv: the file is empty; give a table with a header and rows")
-    Path("binary.csv").write_bytes(bytes(range(128, 256)))
-    fails(capsys, (fit(scores="binary.csv"), 4), "binary.csv: ")
+    for ending, kind in {"parquet": "Parquet", "arrow": "Arrow", "csv": "CSV"}.items():
+        name = f"s.{ending}"
+        fails(capsys, (fit(scores=name), 4), f"{name}: No such file or directory; check the path")
+        Path(name).write_bytes(b"")
+        fails(capsys, (fit(scores=name), 4), f"{name}: the file is empty; give a table with a header")
+        Path(name).write_bytes(bytes(range(128, 256)))
+        fails(capsys, (fit(scores=name), 4), f"{name}: it cannot be read as {kind}: ", "is complete")
 
 
 WITHOUT_PYARROW = """

@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 
 import metricfit as mf
+from metricfit.oracles import PluginOracle, Rows
+from metricfit.problem import Problem, Program
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +145,13 @@ class Case:
         return mf.optimize(
             objective=self.objective, constraints=self.constraints, **self.sample.arguments(), **options
         )
+
+    def bind(self) -> tuple[Program, PluginOracle]:
+        """Return the problem bound to an oracle with soft labels, and the oracle."""
+        given = self.sample.arguments()
+        rows = Rows.of(given.pop("proba"), given.pop("y"), decisions=self.decisions, **given)
+        oracle = PluginOracle(rows, "model")
+        return Problem.of(self.objective, self.constraints).bind(oracle.axes, oracle.margins), oracle
 
     def whole(self) -> tuple[Slice, list[Any]]:
         """Return all rows with free decisions, and what makes those distributions."""

@@ -66,7 +66,7 @@ def blamed_on(kind: type[CommandError], prefix: str = "") -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise kind(f"{prefix}{error.strerror}; check the path of the file") from error
+        raise kind(f"{prefix}No such file or directory; check the path of the file") from error
     except OSError as error:
         raise kind(f"{prefix}{error.strerror or error}") from error
     except ValueError as error:

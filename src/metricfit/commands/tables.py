@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -53,10 +54,26 @@ def arrow(path: str) -> ModuleType:
     return pyarrow
 
 
+@contextmanager
+def _reading(path: str, kind: Format) -> Iterator[None]:
+    """Blame what goes wrong in reading on the file."""
+    with blamed_on(DataError, f"{path}: "):
+        if not os.path.isdir(path) and not os.path.getsize(path):
+            raise DataError(f"{path}: the file is empty; give a table with a header and rows")
+        try:
+            yield
+        except (ValueError, OSError) as error:
+            if isinstance(error, OSError) and error.errno:  # the system's, not pyarrow's word for a bad file
+                raise
+            name = kind.upper() if kind == "csv" else kind.title()
+            why = f"it cannot be read as {name}: {str(error).rstrip('.')}"
+            raise DataError(f"{path}: {why}; check that the file is complete and its ending right") from error
+
+
 def column_names(path: str) -> list[str]:
     """Return the names of the columns of a table."""
     kind = format_of(path)
-    with blamed_on(DataError, f"{path}: "):
+    with _reading(path, kind):
         if kind == "csv":
             return _csv_header(path)
         if kind == "parquet":
@@ -70,10 +87,7 @@ def column_names(path: str) -> list[str]:
 def _csv_header(path: str) -> list[str]:
     import pandas as pd
 
-    try:
-        names = [str(name) for name in pd.read_csv(path, nrows=0).columns]
-    except pd.errors.EmptyDataError:
-        raise DataError(f"{path}: the file is empty; give a table with a header and rows") from None
+    names = [str(name) for name in pd.read_csv(path, nrows=0).columns]
     for separator in (";", "\t", "|"):
         if len(names) == 1 and separator in names[0]:
             raise DataError(
@@ -110,7 +124,7 @@ def read_columns(path: str, asked: Mapping[str, str], numbers: Iterable[str] = (
         if known.count(name) > 1:
             raise DataError(f"{path}: more than one column is named {name!r}; rename or drop one of them")
     kind = format_of(path)
-    with blamed_on(DataError, f"{path}: "):
+    with _reading(path, kind):
         if kind == "csv":
             return _read_csv(path, wanted, set(numbers), text)
         if kind == "parquet":
