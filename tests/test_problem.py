@@ -191,6 +191,58 @@ class TestProgram:
         assert program_of(mf.worst(mf.precision(1), over="sex")).quasiconvex
         assert not program_of("macro_f1").quasiconvex
 
+    def test_rates_of_nothing_keep_their_limits(self):
+        """In F nothing is decided as 1; in M the precision of 1 is 0.8; nothing at all is decided as 2."""
+        axes = Axes((0, 1, 2), cells=AXES.cells)
+        tensor = np.zeros((2, 3, 3))
+        tensor[0, :, 0] = [0.3, 0.1, 0.1]
+        tensor[1] = [[0.2, 0.05, 0.0], [0.0, 0.2, 0.0], [0.05, 0.0, 0.0]]
+        answers = {
+            # constraint: (value, violation), as counted by hand
+            mf.precision(1) >= 0.9: (0.8, 0.1),
+            mf.precision(2) >= 0.9: (np.nan, 0.0),
+            mf.worst(mf.precision(1), over="sex") >= 0.7: (0.8, -0.1),
+            mf.worst(mf.precision(1), over="sex") >= 0.9: (0.8, 0.1),
+            mf.worst(mf.precision(2), over="sex") >= 0.9: (np.nan, 0.0),
+            mf.precision(1).at(sex="F") >= 0.9: (np.nan, 0.0),
+            1 - mf.precision(2) <= 0.1: (np.nan, 0.0),
+            mf.minimum(mf.precision(1), mf.precision(2)) >= 0.75: (0.8, -0.05),
+            mf.minimum(mf.precision(2), mf.recall(1)) >= 0.5: (2 / 3, 0.5 - 2 / 3),
+            mf.maximum(1 - mf.precision(1), 1 - mf.precision(2)) <= 0.1: (0.2, 0.1),
+            # No convex set: rates of nothing count 0, as in the metric.
+            mf.predictive_parity(over="sex", c=1) <= 0.5: (0.8, 0.3),
+            (mf.precision(1) + mf.precision(2)) / 2 >= 0.5: (0.4, 0.1),
+        }
+        program = program_of("accuracy", list(answers), axes, tensor.sum(axis=2))
+        u = program.vector(statistic(tensor, program.layout, axes))
+        for limit, (value, violation) in zip(program.limits, answers.values(), strict=True):
+            assert limit.value(u) == pytest.approx(value, nan_ok=True), limit.constraint
+            assert limit.violation(u) == pytest.approx(violation), limit.constraint
+            if limit.node is not None:
+                assert (limit.node.value(u).max() <= 0) == (violation <= 0), limit.constraint
+
+    def test_a_policy_that_keeps_a_floor_by_never_deciding_is_feasible(self):
+        """No row can be decided as 2 with precision 0.85, so that none is.
+
+        Four rows are surely of class 0, four of class 1. With x of the last two decided as 0, the precision
+        is (4 + 0.4 x) / (4 + x), so that x is at most 4/3; the others are decided as 1.
+        """
+        proba = np.array([[1.0, 0.0, 0.0]] * 4 + [[0.0, 1.0, 0.0]] * 4 + [[0.4, 0.3, 0.3]] * 2)
+        floors = mf.minimum(mf.precision(0), mf.precision(1), mf.precision(2)) >= 0.85
+        y = [0] * 4 + [1] * 4 + [0, 2]
+        result = mf.optimize(proba, y, "accuracy", [floors], confusion="model")
+        kept = result.constraints[0]
+        assert result.feasible
+        assert kept.violation <= 1e-9
+        assert kept.value >= 0.85 - 1e-9
+        assert result.value == pytest.approx(0.8 + (0.4 * 4 / 3 + 0.3 * 2 / 3) / 10, abs=1e-6)
+        assert result.confusion.matrix[:, 2].sum() == pytest.approx(0.0, abs=1e-9)
+
+    def test_distance_from_the_mean_of_groups_asks_for_nothing_else(self):
+        """One rate for each of the two groups, and none for all rows together."""
+        assert program_of(mf.disparity(mf.recall(1), over="sex", to="mean")).constant.size == 2
+        assert program_of(mf.disparity(mf.recall(1), over="sex")).constant.size == 3
+
     def test_unit_of_a_limit(self, random, margins):
         """One unit of slack moves the functions of a constraint by its denominator, or by one."""
         program = program_of("accuracy", [mf.precision(1) >= 0.5, mf.coverage(1) <= 0.2], margins=margins)
@@ -221,7 +273,7 @@ class TestPlane:
                 assert level + slope @ (u - at) <= lagrangian + 1e-9 * (1 + np.abs(slope).max())
 
     def test_lies_below_where_a_rate_is_zero(self, margins):
-        """A geometric mean has no slope where a recall is zero; its plane must not cut through it all the same."""
+        """A geometric mean has no slope where a recall is zero; still its plane must not cut through it."""
         program = program_of("g_mean", margins=margins)
         slope, level = program.tangent(np.array([0.0, 0.8, 0.9]))
         for u in np.random.default_rng(1).random((200, 3)):

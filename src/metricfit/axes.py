@@ -176,6 +176,15 @@ class Axes:
         match.flags.writeable = False
         return match
 
+    @cached_property
+    def decision_labels(self) -> Any:
+        """The decisions as an array that keeps their types."""
+        if len(set(map(type, self.decisions))) == 1:
+            return np.array(self.decisions)
+        labels = np.empty(self.k, dtype=object)
+        labels[:] = self.decisions
+        return labels
+
     def class_index(self, value: object) -> int:
         """Return the index of a class.
 

@@ -1,4 +1,4 @@
-"""What a `MetricClassifier` does to Dask collections: the same as to arrays, block by block, when Dask computes it."""
+"""What a `MetricClassifier` does to Dask collections: the same as to arrays, lazily and block by block."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def mapped(
 
 
 def attribute_blocks(X: Any, attributes: str | Iterable[str] | None, sensitive_features: Any) -> Any:
-    """Return the attributes of each row of a Dask collection: the named columns of X, or what was passed beside it."""
+    """Return the attributes of the rows of a Dask collection: named columns of X, or what was passed."""
     names = [attributes] if isinstance(attributes, str) else list(attributes or ())
     if not names:
         return sensitive_features

@@ -18,6 +18,18 @@ from metricfit.commands.errors import CommandError, UsageError
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
+#: Written out here, so that help does not wait for the methods to be imported.
+METHODS = (
+    "column_generation",
+    "frank_wolfe",
+    "split_frank_wolfe",
+    "gda",
+    "ellipsoid",
+    "bisection",
+    "local",
+    "grid",
+)
+
 SCORES_HELP = "table of scores: .csv, .parquet or .arrow; SCORES comes before the options"
 
 
@@ -65,7 +77,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise in place of printing the usage and leaving."""
-        raise UsageError(f"{message}; see '{self.prog} --help'")
+        # An option that takes several values takes all that follow, files too.
+        hint = "; files come before the options" if "required: " in message and "SCORES" in message else ""
+        raise UsageError(f"{message}{hint}; see '{self.prog} --help'")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -146,7 +160,12 @@ def _fit(commands: Commands[Parser]) -> None:
         default=[],
         help="constraint to keep, such as \"precision('fraud') >= 0.9\"; may be given several times",
     )
-    parser.add_argument("--method", default="auto", help="how to search (default: auto)")
+    parser.add_argument(
+        "--method",
+        metavar="NAME",
+        default="auto",
+        help=f"how to search: auto (default), {', '.join(METHODS)}",
+    )
     parser.add_argument(
         "--confusion",
         choices=("labels", "model"),

@@ -17,8 +17,9 @@ from metricfit.decider import Decider
 from metricfit.inputs import attributes_of, classes_of, columns_of, rehearse, seed_of
 from metricfit.messages import unknown
 from metricfit.methods import Method
+from metricfit.mixture import RANDOMIZE
 from metricfit.options import check_options, threads
-from metricfit.policy import RANDOMIZE, Policy
+from metricfit.policy import Policy
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 from metricfit.result import Result
 from metricfit.solve import optimize
@@ -144,8 +145,8 @@ class MetricClassifier(Decider):
         Parameters
         ----------
         X : array, sparse matrix or frame with N rows
-            The features, as the base classifier takes them. A Dask array or data frame for a frozen estimator, whose
-            probabilities are then computed where the blocks are.
+            The features, as the base classifier takes them. A Dask array or data frame for a frozen
+            estimator, whose probabilities are then computed where the blocks are.
         y : array-like of shape (N,)
             The labels.
         sensitive_features : frame or array-like of shape (N,), optional

@@ -12,9 +12,12 @@ import numpy as np
 
 from metricfit.confusion import Axes
 from metricfit.layout import Layout, expand, shape_of
+from metricfit.rowhash import UInt64Array, salt_of, uniform
 from metricfit.types import FloatArray, IntArray, Label
 
 WEIGHT_TOLERANCE = 1e-9
+# How a row gets its rule: by a number computed from the row, by a drawn number, or the cell's single rule.
+RANDOMIZE = ("hash", "draw", "never")
 # Sums closer to 1 than this are left alone, so that saving and loading changes no bit.
 ROUNDING = 1e-12
 
@@ -90,15 +93,21 @@ class Table(NamedTuple):
         The weights, 0 beyond a cell's last rule.
     upper : ndarray of shape (A, R - 1)
         Rule r is used for numbers below ``upper[r]`` and not below ``upper[r - 1]``.
+    single : ndarray of shape (A,)
+        The place in each cell of the rule that decides alone.
+    keys : ndarray of shape (A,)
+        What the hash of a row adds for its cell.
     """
 
     start: IntArray
     share: FloatArray
     upper: FloatArray
+    single: IntArray
+    keys: UInt64Array
 
     @classmethod
-    def of(cls, rules: Sequence[Sequence[Rule]]) -> Table:
-        """Return the table of each cell's rules."""
+    def of(cls, rules: Sequence[Sequence[Rule]], single: Sequence[int], keys: UInt64Array) -> Table:
+        """Return the table of each cell's rules, with the one that decides alone and the `cell_keys`."""
         sizes = [len(mixture) for mixture in rules]
         share = np.zeros((len(sizes), max(sizes)))
         for row, mixture in zip(share, rules, strict=True):
@@ -107,7 +116,18 @@ class Table(NamedTuple):
         for row, weights in zip(upper, share, strict=True):
             # The last rule with a weight takes all that is left, whatever the sum rounds to.
             row[np.flatnonzero(weights)[-1] :] = np.inf
-        return cls(np.cumsum([0, *sizes[:-1]]), share, upper[:, :-1])
+        return cls(np.cumsum([0, *sizes[:-1]]), share, upper[:, :-1], np.array(single), keys)
+
+    def rule_of(self, rows: FloatArray, cell: IntArray, randomize: str, random_state: Any) -> IntArray:
+        """Return the place of each row's rule in its cell, in one of the ways of `RANDOMIZE`."""
+        if randomize == "never":
+            return self.single[cell]
+        if randomize == "draw":
+            return self.choose(np.random.default_rng(random_state).random(len(rows)), cell)
+        salt = salt_of(random_state)
+        if not self.upper.size:  # one rule in each cell
+            return np.zeros(len(rows), dtype=np.intp)
+        return self.choose(uniform(rows, cell, self.keys, salt), cell)
 
     def choose(self, number: FloatArray, cell: IntArray) -> IntArray:
         """Return, for a number in [0, 1) and the cell of each row, the place of its rule in its cell.
@@ -115,7 +135,7 @@ class Table(NamedTuple):
         Examples
         --------
         >>> import numpy as np
-        >>> table = Table.of([[Rule(0.25, np.eye(2)), Rule(0.75, np.eye(2))]])
+        >>> table = Table.of([[Rule(0.25, np.eye(2)), Rule(0.75, np.eye(2))]], [1], np.zeros(1, np.uint64))
         >>> table.choose(np.array([0.2, 0.25, 0.9]), np.zeros(3, dtype=int)).tolist()
         [0, 1, 1]
         """

@@ -21,8 +21,8 @@ MANIFEST = "policy.json"
 class ModelPolicy:
     """A randomised decision rule: for each cell a mixture of fitted models.
 
-    The models vote, and a `Policy` over the votes picks whose vote counts: its classes are the pairs of model and
-    decision. So mixtures, hashing and files are those of any policy.
+    The models vote, and a `Policy` over the votes picks whose vote counts: its classes are the pairs of model
+    and decision. So mixtures, hashing and files are those of any policy.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class ModelPolicy:
         return self.ballot.n_rules
 
     def votes(self, X: Any) -> FloatArray:
-        """Return the models' decisions for each row, as the probabilities that the policy over votes reads."""
+        """Return the models' decisions for each row, as probabilities for the policy over votes."""
         made = [predictions(model, X) for model in self.models]
         shares = np.zeros((len(made[0]), len(made) * self.axes.k))
         for m, decisions in enumerate(made):
@@ -107,7 +107,8 @@ class ModelPolicy:
         path : path-like
             The file.
         trusted : list of str
-            Types that the models may hold beyond those skops trusts by itself; what a file needs is named in the error.
+            Types that the models may hold beyond those skops trusts by itself; what a file needs is named in
+            the error.
         """
         import json
 
@@ -124,8 +125,8 @@ class ModelPolicy:
             unknown = sorted(set(skops.get_untrusted_types(data=data)) - set(trusted))
             if unknown:
                 raise PolicyFileError(
-                    f"model {m} in {os.fspath(path)!r} holds types that are not trusted: {', '.join(unknown)}; if the "
-                    f"file comes from a source you trust, pass trusted={unknown}"
+                    f"model {m} in {os.fspath(path)!r} holds types that are not trusted: "
+                    f"{', '.join(unknown)}; if the file comes from a source you trust, pass trusted={unknown}"
                 )
         models = [skops.loads(data, trusted=list(trusted)) for data in files]
         policy = cls.__new__(cls)
@@ -143,7 +144,7 @@ def predictions(model: Any, X: Any) -> IntArray:
 
 
 def fingerprint(models: Sequence[Any], X: Any) -> FloatArray:
-    """Return numbers that tell rows apart: the probabilities of the models that give any, else the features."""
+    """Return numbers that tell rows apart: probabilities of the models that give any, else the features."""
     parts = [model.predict_proba(X) for model in models if hasattr(model, "predict_proba")]
     return np.hstack(parts) if parts else np.asarray(X, dtype=np.float64)
 

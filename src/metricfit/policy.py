@@ -14,15 +14,13 @@ from metricfit import policy_file
 from metricfit.confusion import Axes, Cells
 from metricfit.layout import Layout, shape_of
 from metricfit.messages import unknown
-from metricfit.mixture import Rule, Table, losses_for, shares_of, singles_of
+from metricfit.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
 from metricfit.policy_file import PolicyFileError
-from metricfit.rowhash import cell_keys, salt_of, uniform
+from metricfit.rowhash import cell_keys
 from metricfit.types import FloatArray, IntArray
 from metricfit.validation import check_proba, row_blocks
 
 __all__ = ["Policy", "PolicyFileError", "Rule"]
-
-RANDOMIZE = ("hash", "draw", "never")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,8 +109,8 @@ class Policy:
         random_state : int, optional
             The salt of ``"hash"``, or the seed (or generator) of ``"draw"``.
         key : array-like of numbers with N rows, optional
-            What ``"hash"`` tells rows apart by, in place of their probabilities: for a model that gives many rows
-            the same probabilities, and so the same rule, pass a row number or features.
+            What ``"hash"`` tells rows apart by, in place of their probabilities: for a model that gives many
+            rows the same probabilities, and so the same rule, pass a row number or features.
 
         Returns
         -------
@@ -130,8 +128,8 @@ class Policy:
         rows = check_proba(proba, self.axes.n, allow_empty=True)
         cell = self.axes.cells.encode(sensitive_features, len(rows))
         told_by = rows if key is None else np.asarray(key, dtype=np.float64).reshape(len(rows), -1)
-        rule = self._table.start[cell] + self._chosen(told_by, cell, randomize, random_state)
-        return self._labels[self._apply(rows, rule)]
+        chosen = self._table.rule_of(told_by, cell, randomize, random_state)
+        return self.axes.decision_labels[self._apply(rows, self._table.start[cell] + chosen)]
 
     def decision_proba(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
         """Return the probability of each decision for each row, over the mixture of rules.
@@ -168,19 +166,7 @@ class Policy:
 
     @cached_property
     def _table(self) -> Table:
-        return Table.of(self.rules)
-
-    def _chosen(self, rows: FloatArray, cell: IntArray, randomize: str, random_state: Any) -> IntArray:
-        """Return each row's rule, as an index among the rules of its cell."""
-        if randomize == "never":
-            return np.array(self.single)[cell]
-        if randomize == "draw":
-            number: FloatArray = np.random.default_rng(random_state).random(len(rows))
-            return self._table.choose(number, cell)
-        salt = salt_of(random_state)
-        if not self._table.upper.size:  # one rule in each cell
-            return np.zeros(len(rows), dtype=np.intp)
-        return self._table.choose(uniform(rows, cell, cell_keys(self.axes.cells.values), salt), cell)
+        return Table.of(self.rules, self.single, cell_keys(self.axes.cells.values))
 
     def _apply(self, rows: FloatArray, rule: IntArray) -> IntArray:
         """Return the decision of each row under its rule, as an index."""
@@ -191,16 +177,6 @@ class Policy:
         # To the kernel the rules are cells: it reads a row's loss by its number, so no row is touched twice.
         codes = rule.astype(np.int32)
         return np.asarray(kernels.decide(rows, codes, self._losses, self.axes.match, layout=self.layout))
-
-    @cached_property
-    def _labels(self) -> Any:
-        """The decisions as an array that keeps their types."""
-        decisions = self.axes.decisions
-        if len(set(map(type, decisions))) == 1:
-            return np.array(decisions)
-        labels = np.empty(len(decisions), dtype=object)
-        labels[:] = decisions
-        return labels
 
     def losses_for(self, axes: Axes, layout: Layout) -> list[FloatArray]:
         """Return the rules as losses over the cells of another problem, for a warm start.

@@ -1,7 +1,7 @@
 """Objective and constraints, and their bound form: the only place that knows about signs.
 
-`Problem` is what the user asked for, in natural signs. `Program` is the same on given data: minimise a function
-of the generalised confusion vector ``u = M z + c`` where convex functions of ``u`` are <= 0.
+`Problem` is what the user asked for, in natural signs. `Program` is the same on given data: minimise a
+function of the generalised confusion vector ``u = M z + c`` where convex functions of ``u`` are <= 0.
 """
 
 from __future__ import annotations
@@ -19,16 +19,12 @@ from metricfit.layout import Layout, shape_of, statistic
 from metricfit.metrics import Constraint, Curvature, Metric, custom, parse
 from metricfit.metrics.binding import Binding
 from metricfit.metrics.expression import NO_THETA, Node, Theta, negative, nodes_of
-from metricfit.metrics.levels import NotConvex, at_least, at_most
+from metricfit.metrics.levels import NotConvex, at_least, at_most, defined
 from metricfit.metrics.nonlinear import Quotient
 from metricfit.types import FloatArray
 
 ObjectiveLike = Metric | str | Callable[[FloatArray], float]
 ConstraintLike = Constraint | str
-
-
-# A share of rows below this is nothing: a mixture's rounding error, not a row.
-NOTHING = 1e-8
 
 
 class InfeasibleError(ValueError):
@@ -44,7 +40,8 @@ class InfeasibleError(ValueError):
     conflict : tuple of str
         A smallest set of constraints that cannot be kept together.
     proven : bool
-        Whether this is proven for all randomised classifiers (``confusion="model"``) or only for the rules tried.
+        Whether this is proven for all randomised classifiers (``confusion="model"``) or only for the rules
+        tried.
     """
 
     def __init__(
@@ -57,9 +54,9 @@ class InfeasibleError(ValueError):
         )
         together = "cannot be kept at all" if len(conflict) == 1 else "cannot be kept together"
         super().__init__(
-            f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} {together}. "
-            f"The smallest largest violation is {least:.4g}. Smallest violations: {table}. Relax a limit by that much, "
-            "or drop a constraint"
+            f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} "
+            f"{together}. The smallest largest violation is {least:.4g}. Smallest violations: {table}. Relax "
+            "a limit by that much, or drop a constraint"
         )
 
     def __reduce__(self) -> Any:
@@ -95,7 +92,7 @@ class Problem:
 
     @property
     def sign(self) -> int:
-        """What the objective is multiplied by to be minimised; without a direction of its own it is maximised."""
+        """The factor that makes the objective one to minimise; without a direction it is maximised."""
         return 1 if self.objective.direction < 0 else -1
 
     def __str__(self) -> str:
@@ -105,8 +102,8 @@ class Problem:
     def bind(self, axes: Axes, margins: FloatArray) -> Program:
         """Return the problem on data with these axes and class priors (cells x classes)."""
         binding = Binding.of(axes, margins)
-        goal = self.objective.bind(binding)
-        limits = tuple(Limit(c, c.metric.bind(binding)) for c in self.constraints)
+        goal = binding.take(self.objective)
+        limits = tuple(Limit(c, binding.take(c.metric)) for c in self.constraints)
         functions = binding.finish()
         return Program(
             self,
@@ -169,16 +166,20 @@ class Limit:
             return None
 
     def value(self, u: FloatArray) -> float:
-        """Return the metric's value; NaN for a rate of nothing (a precision where nothing was decided so)."""
-        undefined = (
-            isinstance(self.metric, Quotient)
-            and self.metric.size == 1
-            and self.metric.under.scalar(u) < NOTHING
-        )
-        return float("nan") if undefined else self.metric.scalar(u)
+        """Return the metric's value; NaN for a rate of nothing (a precision where nothing was decided so).
+
+        The worst of several rates is that of those there are. Where the limit keeps no convex set, rates of
+        nothing inside the metric count 0, as they do in the metric itself.
+        """
+        return float(defined(self.metric, u)[0]) if self._may_be_of_nothing else self.metric.scalar(u)
+
+    @cached_property
+    def _may_be_of_nothing(self) -> bool:
+        known = nodes_of(self.metric) if self.node is not None else [self.metric]
+        return any(isinstance(node, Quotient) for node in known)
 
     def violation(self, u: FloatArray) -> float:
-        """Return by how much the limit is missed, in units of the metric; <= 0 holds, and a rate of nothing holds."""
+        """Return by how much the limit is missed, in units of the metric; 0 for a rate of nothing."""
         value = self.value(u)
         excess = (
             value - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - value

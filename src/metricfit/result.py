@@ -16,8 +16,8 @@ from metricfit.policy import Policy
 class ConstraintRecord:
     """How a constraint came out.
 
-    ``violation`` <= 0 holds. ``price`` is what the objective would gain, in its own units, per unit of slack in
-    the limit; 0 where the constraint does not bind, NaN where the method gives no multipliers.
+    ``violation`` <= 0 holds. ``price`` is what the objective would gain, in its own units, per unit of slack
+    in the limit; 0 where the constraint does not bind, NaN where the method gives no multipliers.
     """
 
     name: str
@@ -38,7 +38,8 @@ class Result:
     confusion : Confusion
         The policy's expected confusion tensor on the rows it was fitted on.
     value, bound, gap : float
-        The objective reached, what no policy can exceed, and their distance. The bound is infinite where none is known.
+        The objective reached, what no policy can exceed, and their distance. The bound is infinite where none
+        is known.
     certified : bool
         Whether the bound is a proof for all randomised classifiers on these rows (``confusion="model"``).
     status : {"optimal", "stalled", "max_calls", "max_seconds", "stopped"}
@@ -93,7 +94,8 @@ class Result:
             self.problem,
             f"  value  {self.value:.6f}",
             f"  bound  {bound}",
-            f"  status {self.status} after {self.n_oracle_calls} oracle calls, {self.seconds:.2f} s, {self.method}",
+            f"  status {self.status} after {self.n_oracle_calls} oracle calls, {self.seconds:.2f} s, "
+            f"{self.method}",
         ]
         for c in self.constraints:
             holds = "holds" if c.violation <= 1e-9 else f"VIOLATED by {c.violation:.3g}"

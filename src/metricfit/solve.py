@@ -49,17 +49,20 @@ def optimize(
     Parameters
     ----------
     proba : array of shape (N, n)
-        Class probabilities, float32 or float64; anything else is copied. Best from rows the model was not trained on.
+        Class probabilities, float32 or float64; anything else is copied. Best from rows the model was not
+        trained on.
     y : array of shape (N,)
         Labels.
     objective : Metric, str or callable
-        What to optimise: a metric, its name, its text, or a function of the n x k confusion matrix (higher is better).
+        What to optimise: a metric, its name, its text, or a function of the n x k confusion matrix (higher is
+        better).
     constraints : list of Constraint or str
         What to keep, for example ``[mf.precision("fraud") >= 0.9]``.
     classes : list, optional
         Labels of the columns; 0..n-1 when ``y`` is integer, else the sorted labels.
     decisions : list, optional
-        Labels of the decisions, by default the classes; others, such as ``"review"``, are decisions that are no class.
+        Labels of the decisions, by default the classes; others, such as ``"review"``, are decisions that are
+        no class.
     sensitive_features : frame or array, optional
         Attributes of each row. The policy may treat each combination of their values differently.
     sample_weight : array of shape (N,), optional
@@ -108,7 +111,8 @@ def optimize(
     check_extras(random_state, callback, verbose)
     if oracle != "plugin" if isinstance(oracle, str) else not isinstance(oracle, Oracle):
         raise ValueError(
-            f"oracle must be 'plugin' or an object with axes, margins, exact, a call and confusion, got {oracle!r}"
+            "oracle must be 'plugin' or an object with axes, margins, exact, a call and confusion, got "
+            f"{oracle!r}"
         )
     plugin = oracle_for(
         proba,
@@ -232,7 +236,8 @@ def _mixed(vertices: list[Vertex], weights: FloatArray) -> FloatArray:
 def _single(program: Program, walk: Walk, weights: FloatArray) -> FloatArray:
     """Choose one rule for each cell: the heaviest, then the best exchange of one cell's rule at a time.
 
-    Constraints come first, then the objective, so that ``randomize="never"`` stays as close as one rule per cell can.
+    Constraints come first, then the objective, so that ``randomize="never"`` stays as close as one rule per
+    cell can.
     """
     chosen = weights.argmax(axis=1)
     shares = [_shares(program, walk, a, np.flatnonzero(row)) for a, row in enumerate(weights)]

@@ -15,12 +15,12 @@ MODEL_CALLS, MODEL_TOL = 60, 1e-3
 
 
 def head_start(problem: Problem, walk: Walk, method: Method) -> list[FloatArray]:
-    """Return the losses of rules that are nearly the best, found on a stand-in of the walk's oracle; none without one.
+    """Return the losses of nearly the best rules, found on a stand-in of the oracle; none without one.
 
     Of many rows, the stand-in is a sample. Of counted labels, it is the same rows with their probabilities as
     soft labels: there the oracle is exact, so its rules are near the best ones wherever the probabilities are
-    about right. Value and bound never come from the stand-in: the walk asks for these rules on its own rows and
-    labels, and goes on from there.
+    about right. Value and bound never come from the stand-in: the walk asks for these rules on its own rows
+    and labels, and goes on from there.
     """
     oracle, calls = walk.oracle, SAMPLE_CALLS
     soften, draw = getattr(oracle, "as_model", None), getattr(oracle, "sample", None)
@@ -46,7 +46,7 @@ def head_start(problem: Problem, walk: Walk, method: Method) -> list[FloatArray]
 
 
 def _heaviest_first(walk: Walk, outcome: Outcome) -> list[FloatArray]:
-    """Return losses of which the r-th takes each cell's r-th heaviest rule; a cell with fewer repeats its last."""
+    """Return losses, the r-th of each cell's r-th heaviest rule; a cell with fewer repeats its last."""
     weights = np.atleast_2d(outcome.best.weights)
     order = np.argsort(-weights, axis=1, kind="stable")
     cells = np.arange(len(walk.program.axes.cells))

@@ -11,8 +11,10 @@ import pytest
 from command_line import CLASSES, FLOOR, PROBA, apply, fails, fit
 
 import metricfit as mf
+from metricfit import cli
 from metricfit.cli import main
 from metricfit.commands import tables
+from metricfit.methods import METHODS
 from metricfit.metrics import METRICS
 from metricfit.oracles import PluginOracle
 
@@ -227,6 +229,10 @@ def test_help_and_version(argv, capsys):
     with pytest.raises(SystemExit, match=r"^0$"):
         main(argv)
     assert "metricfit" in capsys.readouterr().out
+
+
+def test_help_lists_the_methods():
+    assert tuple(METHODS) == cli.METHODS
 
 
 def test_a_reader_that_leaves_early_is_no_error():

@@ -10,21 +10,32 @@ import pytest
 from command_line import apply, fails, fit, written
 
 import metricfit as mf
+from metricfit.cli import main
 
 BAD_TABLES = {
     "nan": (lambda f: f.assign(p_fraud=f["p_fraud"].where(f.index != 17)), ["NaN", "1 row (17)"]),
     "negative": (lambda f: f.assign(p_fraud=f["p_fraud"] - (f.index == 4)), ["negative", "1 row (4)"]),
     "sums": (lambda f: f.assign(p_fraud=f["p_fraud"] + 0.5), ["3000 rows", "--normalize"]),
-    "text": (lambda f: f.assign(p_fraud="high"), ["'p_fraud' must hold numbers", "'high'"]),
+    "text": (lambda f: f.assign(p_fraud="high"), ["'p_fraud' must hold numbers", "'high' in 3000 rows"]),
+    "one text": (
+        lambda f: f.assign(p_fraud=f["p_fraud"].astype(object).where(f.index != 5, "high")),
+        ["'p_fraud' must hold numbers; it holds 'high' in 1 row (5); repair or drop"],
+    ),
     "label": (lambda f: f.assign(label=f["label"].where(f.index != 2, "odd")), ["'odd'", "1 row (2)"]),
     "missing label": (
         lambda f: f.assign(label=f["label"].where(f.index != 2)),
         ["'label' is missing", "1 row (2)"],
     ),
-    "no label": (lambda f: f.rename(columns={"label": "labels"}), ["unknown column 'label'", "'labels'"]),
+    "no label": (
+        lambda f: f.rename(columns={"label": "labels"}),
+        ["--label label: unknown column 'label'; did you mean 'labels'?"],
+    ),
     "no class": (lambda f: f[f["label"] != "fraud"], ["'fraud'", "no rows"]),
-    "no probabilities": (lambda f: f.filter(regex="^[^p]"), ["no probability columns that begin with 'p_'"]),
-    "no rows": (lambda f: f.iloc[:0], ["no rows"]),
+    "no probabilities": (
+        lambda f: f.filter(regex="^[^p]"),
+        ["--proba-prefix p_: there are no probability columns that begin with 'p_'"],
+    ),
+    "no rows": (lambda f: f.iloc[:0], ["the table has a header and no rows; give at least one row"]),
     "weight": (lambda f: f.assign(weight=-1.0), ["'weight' is negative"]),
 }
 
@@ -41,9 +52,17 @@ BAD_FITS = {
     "metric": (["--subject-to", "precison('fraud') >= 0.9"], ["did you mean 'precision'?"]),
     "no constraint": (["--subject-to", "precision('fraud')"], ["comparisons"]),
     "syntax": (["--subject-to", "precision('fraud' >= 0.9"], ["cannot read"]),
-    "class": (["--subject-to", "recall('froud') >= 0.1"], ["did you mean 'fraud'?"]),
-    "attribute": (["--subject-to", "demographic_parity('region') <= 0.1"], ["--attribute"]),
-    "method": (["--method", "bisection"], ["column_generation"]),
+    "class": (
+        ["--subject-to", "recall('froud') >= 0.1"],
+        ["--subject-to recall('froud'): unknown class 'froud'; did you mean 'fraud'?"],
+    ),
+    "quotes": (["--subject-to", "recall(fraud) >= 0.1"], ["--subject-to: ", "have quotes: 'fraud'"]),
+    "attribute": (
+        ["--subject-to", "demographic_parity('region') <= 0.1"],
+        ["unknown attribute 'region'", "name columns with --attribute"],
+    ),
+    "decisions": (["--decision", "fraud", "fraud"], ["--decision: ", "twice: 'fraud'"]),
+    "method": (["--method", "bisection"], ["g_mean() is concave", "Try --method column_generation or "]),
     "method name": (["--method", "bisectoin"], ["did you mean 'bisection'?"]),
     "tol": (["--tol", "-1"], ["--tol", ">= 0"]),
     "tol text": (["--tol", "small"], ["'small'"]),
@@ -105,9 +124,12 @@ def test_apply_refuses_what_does_not_fit(folder, frame, capsys):
     frame.assign(region="moon").to_csv("moon.csv", index=False)
     frame.drop(columns=["p_fraud", "region"]).to_csv("less.csv", index=False)
     fails(capsys, (apply(scores="moon.csv"), 4), "not seen in fit", "'moon'")
-    fails(capsys, (apply(scores="less.csv"), 4), "no probability columns 'p_fraud'")
-    fails(capsys, (apply(scores="absent.csv"), 4), "absent.csv: No such file")
-    fails(capsys, (apply("--keep", "iid"), 4), "did you mean 'id'?")
+    fails(capsys, (apply(scores="less.csv"), 4), "--proba-prefix p_: ", "columns of the policy: 'p_fraud'")
+    frame.drop(columns="region").to_csv("nowhere.csv", index=False)
+    fails(capsys, (apply(scores="nowhere.csv"), 4), "the policy needs the attribute 'region': unknown column")
+    fails(capsys, (apply(scores="absent.csv"), 4), "absent.csv: No such file", "check the path")
+    fails(capsys, (apply("--keep", "iid"), 4), "--keep iid: unknown column 'iid'; did you mean 'id'?")
+    fails(capsys, (apply(policy="scores.csv", scores="policy.json"), 4), "POLICY ", "before SCORES")
     fails(capsys, (apply(out="decisions.txt"), 2), ".parquet")
     fails(capsys, (apply(scores="scores.txt"), 2), ".parquet")
     frame.assign(decision="legit").to_csv("twice.csv", index=False)
@@ -115,12 +137,32 @@ def test_apply_refuses_what_does_not_fit(folder, frame, capsys):
     assert not any(name.startswith("decisions") for name in written(folder))
 
 
+@pytest.mark.parametrize("option", ["--label", "--weight", "--attribute"])
+def test_missing_columns_are_blamed_on_the_option(folder, capsys, option):
+    code = fit(option, "chanel")
+    fails(capsys, (code, 4), f"scores.csv: {option} chanel: unknown column 'chanel'; did you mean 'channel'?")
+
+
+def test_files_after_an_option_with_several_values(folder, capsys):
+    given = ["--label", "label", "--proba-prefix", "p_", "--maximize", "g_mean", "--out", "policy.json"]
+    code = main(["fit", *given, "--attribute", "region", "scores.csv"])
+    fails(capsys, (code, 2), "SCORES", "files come before the options")
+
+
+@pytest.mark.parametrize(("separator", "shown"), [(";", "';'"), ("\t", r"'\t'")])
+def test_other_separators_are_told(folder, frame, capsys, separator, shown):
+    frame.to_csv("other.csv", index=False, sep=separator)
+    fails(capsys, (fit(scores="other.csv"), 4), f"looks separated by {shown}; save the table with commas")
+
+
 def test_damaged_tables_are_refused(folder, capsys):
-    for name, text in {"s.parquet": "no parquet", "s.arrow": "no arrow", "s.csv": ""}.items():
-        Path(name).write_text(text)
-        fails(capsys, (fit(scores=name), 4), f"{name}: ")
-    Path("binary.csv").write_bytes(bytes(range(128, 256)))
-    fails(capsys, (fit(scores="binary.csv"), 4), "binary.csv: ")
+    for ending, kind in {"parquet": "Parquet", "arrow": "Arrow", "csv": "CSV"}.items():
+        name = f"s.{ending}"
+        fails(capsys, (fit(scores=name), 4), f"{name}: No such file or directory; check the path")
+        Path(name).write_bytes(b"")
+        fails(capsys, (fit(scores=name), 4), f"{name}: the file is empty; give a table with a header")
+        Path(name).write_bytes(bytes(range(128, 256)))
+        fails(capsys, (fit(scores=name), 4), f"{name}: it cannot be read as {kind}: ", "is complete")
 
 
 WITHOUT_PYARROW = """

@@ -37,7 +37,7 @@ def q_mean(s: Slice) -> Any:
 
 
 def kappa(power: int | None) -> Any:
-    """One less the ratio of disagreement observed and expected: the negative ratio is maximised, 1 is added."""
+    """One less the ratio of disagreement observed and expected: the negative is maximised, 1 is added."""
 
     def truth(s: Slice) -> list[tuple[Any, Any]]:
         i, j = np.arange(s.n)[:, None], np.array(s.decisions)[None, :]

@@ -1,4 +1,4 @@
-"""Problems that no policy solves: the smallest violations and the smallest conflict, against the full program."""
+"""Problems that no policy solves: smallest violations and smallest conflict, against the full program."""
 
 from __future__ import annotations
 

@@ -34,11 +34,11 @@ def measured(metric, y, decisions, **options):
 
 
 def best_of_all_weights(metric, proba, y):
-    """Return the best value of all rules argmax w_j p_j, by one set of weights from each region they can lie in.
+    """Return the best value of all rules argmax w_j p_j, by one set of weights from each region there is.
 
-    With logarithms of the weights as coordinates (the first is 0), row x prefers i to j on one side of the line
-    ``v_i - v_j = log p_j - log p_i``. For n = 2 these are points; for n = 3, the vertices of the lines' arrangement,
-    moved a little in all directions, touch every region that has one.
+    With logarithms of the weights as coordinates (the first is 0), row x prefers i to j on one side of the
+    line ``v_i - v_j = log p_j - log p_i``. For n = 2 these are points; for n = 3, the vertices of the lines'
+    arrangement, moved a little in all directions, touch every region that has one.
     """
     n = proba.shape[1]
     logs = np.log(proba)
@@ -191,7 +191,7 @@ def test_the_guard_warns_of_few_rows_and_of_rare_classes():
     mf.optimize(proba, y, "macro_f1", method=Local(tries=0))
     y[y == 2] = 0
     y[:9] = 2
-    with pytest.warns(OverfitWarning, match=r"1 classes have fewer than 10 rows \(the first is 2\)"):
+    with pytest.warns(OverfitWarning, match=r"1 class has fewer than 10 rows \(the first is 2\)"):
         mf.optimize(proba, y, "macro_f1", method=Local(tries=0))
     mf.optimize(proba, y, "macro_f1", method=Local(tries=0), confusion="model")
 

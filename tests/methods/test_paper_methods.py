@@ -1,11 +1,10 @@
-"""The paper's methods against the full convex program, and their parts against what the paper says of them."""
+"""The paper's methods against the full convex program: optima, certificates, budgets, pruning, refusals."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from methods.problems import PROBLEMS
@@ -13,11 +12,6 @@ from methods.truth import Case, Sample
 
 import metricfit as mf
 from metricfit.methods import GDA, METHODS, Bisection, Ellipsoid, Grid, Method, SplitFrankWolfe
-from metricfit.methods.domain import Domain, onto_ball, onto_corner
-from metricfit.methods.ellipsoid import john_loewner
-from metricfit.methods.slack import geometric, harmonic, quadratic, slack_step
-from metricfit.oracles import PluginOracle, Rows
-from metricfit.problem import Problem, Program
 
 # Every objective and constraint that one of the methods treats in a way of its own.
 CASES = [
@@ -52,13 +46,6 @@ def truth(name: str, groups: int) -> tuple[Case, float]:
     return case, case.best()
 
 
-def bound_to(case: Case) -> tuple[Program, PluginOracle]:
-    given = case.sample.arguments()
-    rows = Rows.of(given.pop("proba"), given.pop("y"), decisions=case.decisions, **given)
-    oracle = PluginOracle(rows, "model")
-    return Problem.of(case.objective, case.constraints).bind(oracle.axes, oracle.margins), oracle
-
-
 def pairs() -> list[tuple[str, str, int]]:
     """Every method with every problem it takes; the grid without attributes, which multiply its weights."""
     found = []
@@ -68,7 +55,7 @@ def pairs() -> list[tuple[str, str, int]]:
             needs = any(word in name for word in ("parity", "opportunity", "worst", "ratio"))
             if groups == 0 and needs:
                 continue
-            program, _ = bound_to(replace(PROBLEMS[name], sample=Sample.draw(groups=groups)))
+            program, _ = replace(PROBLEMS[name], sample=Sample.draw(groups=groups)).bind()
             if METHODS[method]().refusal(program) is None:
                 found.append((method, name, groups))
     return found
@@ -150,19 +137,21 @@ def test_constraints_hold_where_labels_are_counted(method: Method) -> None:
 
 @pytest.mark.parametrize("kind", [GDA, SplitFrankWolfe])
 def test_pruning_keeps_the_constraints_and_reports_prices(kind: type[Method]) -> None:
-    case, best = truth("h_mean, deviation", 2)
+    # The floor costs accuracy, so that the average comes to it from below; a mixture of its rules keeps it.
+    case, best = truth("accuracy, q_mean", 2)
     plain = case.solve(method=kind(prune="none"), max_calls=300)
     linear = case.solve(method=kind(prune="linear"), max_calls=300)
     mixed = case.solve(method=kind(prune="objective"), max_calls=300)
-    # Without pruning there are no multipliers to tell a price by.
-    assert np.isnan(plain.constraints[0].price)
+    assert plain.constraints[0].violation > 1e-3
     assert linear.constraints[0].violation <= 0 >= mixed.constraints[0].violation
     # Section 8.2 weighs iterates by an upper bound of the objective.
     assert linear.value <= mixed.value + 1e-9
     assert mixed.value == pytest.approx(best, abs=1e-3)
-    gain = (case.best([0.005]) - best) / 0.005
-    assert mixed.constraints[0].price == pytest.approx(gain, rel=0.3)
+    gain = (case.best([0.0005]) - best) / 0.0005
+    assert mixed.constraints[0].price == pytest.approx(gain, rel=0.1)
     assert linear.constraints[0].price >= 0
+    # Without pruning there are no multipliers to tell a price by.
+    assert np.isnan(plain.constraints[0].price)
 
 
 @pytest.mark.parametrize("method", [GDA(), SplitFrankWolfe(), Ellipsoid()], ids=lambda method: method.name)
@@ -226,119 +215,3 @@ def test_single_grid_rules() -> None:
     single, mixed = (case.solve(method=Grid(mixed=mixed), max_calls=900) for mixed in (False, True))
     assert single.policy.n_rules == 1
     assert single.value < mixed.value <= best + 1e-9
-
-
-# The parts
-
-
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("mean", [harmonic, geometric, quadratic])
-def test_closed_slack_steps(mean: object, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    n = int(random.integers(1, 6))
-    price = random.normal(0.15, 1.0, n) * 10 ** random.uniform(-2, 0.5)
-    high = np.ones(n) if mean is quadratic else random.uniform(0.3, 1.0, n)
-    v = cp.Variable(n)
-    losses = {
-        harmonic: (lambda x: -n / np.sum(1 / x), -cp.harmonic_mean(v)),
-        geometric: (lambda x: -(np.prod(x) ** (1 / n)), -cp.geo_mean(v, approx=False)),
-        quadratic: (lambda x: np.sqrt(np.mean((1 - x) ** 2)), cp.norm(1 - v) / np.sqrt(n)),
-    }
-    loss, expression = losses[mean]
-    problem = cp.Problem(cp.Minimize(expression + price @ v), [v >= 1e-9, v <= high])
-    problem.solve(solver=cp.CLARABEL)
-    found = mean(price, high)
-    assert np.all(found >= 0)
-    assert np.all(found <= high + 1e-12)
-    safe = np.maximum(found, 1e-12)
-    assert loss(safe) + price @ found == pytest.approx(problem.solution.opt_val, abs=2e-6)
-
-
-@pytest.mark.parametrize(
-    "name", ["h_mean, deviation", "mean less deviation", "kld, recalls", "review, g_mean"]
-)
-def test_slack_steps_bound_the_lagrangian_from_below(name: str) -> None:
-    program, oracle = bound_to(PROBLEMS[name])
-    domain = Domain.of(program, oracle.margins)
-    step = slack_step(program, domain)
-    random = np.random.default_rng(0)
-
-    def lagrangian(u: np.ndarray, lam: np.ndarray, mu: np.ndarray) -> float:
-        largest = [limit.node.value(u).max() for limit in program.limits]
-        return program.value(u) - lam @ u + mu @ np.array(largest) if largest else program.value(u) - lam @ u
-
-    for _ in range(5):
-        lam, mu = random.normal(size=program.constant.size), random.random(len(program.limits))
-        xi, value, bound = step(lam, mu)
-        assert lagrangian(xi, lam, mu) == pytest.approx(value, abs=1e-5)
-        assert value - 1e-5 <= bound <= value
-        for _ in range(20):
-            u = domain.project(domain.low + (domain.high - domain.low) * random.random(lam.size))
-            assert lagrangian(u, lam, mu) >= bound
-
-
-def test_john_loewner_is_the_papers_formula() -> None:
-    random = np.random.default_rng(1)
-    root = random.normal(size=(4, 4))
-    shape, centre, cut = root @ root.T, random.normal(size=4), random.normal(size=4)
-    values, vectors = np.linalg.eigh(shape)
-    half = vectors @ np.diag(np.sqrt(values)) @ vectors.T
-    t = 1 / 5
-    a, b = 1 / (1 - t) ** 2, (1 - 2 * t) / (1 - t) ** 2
-    w = half @ cut / np.linalg.norm(half @ cut)
-    inverse = (
-        np.linalg.inv(half) @ (a * np.outer(w, w) + b * (np.eye(4) - np.outer(w, w))) @ np.linalg.inv(half)
-    )
-    found_shape, found_centre = john_loewner(shape, centre, cut, 0.0)
-    np.testing.assert_allclose(found_centre, centre + t * half @ w)
-    np.testing.assert_allclose(found_shape, np.linalg.inv(inverse))
-
-
-@pytest.mark.parametrize("size", [1, 2, 5])
-@pytest.mark.parametrize("share", [0.0, 0.4, 0.9])
-def test_a_cut_keeps_what_lies_beyond_it(size: int, share: float) -> None:
-    random = np.random.default_rng(size)
-    root = random.normal(size=(size, size)) + 2 * np.eye(size)
-    shape, centre, cut = root @ root.T, random.normal(size=size), random.normal(size=size)
-    depth = share * np.sqrt(cut @ shape @ cut)
-    smaller, moved = john_loewner(shape, centre, cut, depth)
-    assert np.linalg.det(smaller) < np.linalg.det(shape)
-    ball = random.normal(size=(4000, size))
-    ball *= (random.random(4000) ** (1 / size) / np.linalg.norm(ball, axis=1))[:, None]
-    inside = centre + ball @ root.T
-    kept = inside[(inside - centre) @ cut >= depth] - moved
-    assert np.all(np.einsum("ti,ij,tj->t", kept, np.linalg.inv(smaller), kept) <= 1 + 1e-9)
-    assert john_loewner(shape, centre, cut, 1.01 * np.sqrt(cut @ shape @ cut)) is None
-
-
-def test_domains_are_boxes_and_simplices() -> None:
-    program, oracle = bound_to(PROBLEMS["h_mean, deviation"])
-    domain = Domain.of(program, oracle.margins)
-    assert [(s.start, s.stop, round(s.total, 12)) for s in domain.simplices] == [(3, 6, 1.0)]
-    np.testing.assert_allclose(domain.low, 0.0)
-    np.testing.assert_allclose(domain.high, 1.0)
-    full, oracle = bound_to(PROBLEMS["cost, odds"])
-    assert full.layout == "full"
-    assert all(s.total == pytest.approx(3.0) for s in Domain.of(full, oracle.margins).simplices)
-
-
-def test_projections_are_nearest() -> None:
-    random = np.random.default_rng(5)
-    program, oracle = bound_to(PROBLEMS["h_mean, deviation"])
-    domain = Domain.of(program, oracle.margins)
-    inside = [domain.project(random.normal(size=6)) for _ in range(50)]
-    for _ in range(20):
-        u, price = random.normal(size=6), random.normal(size=6)
-        near = domain.project(u)
-        assert near[3:].sum() == pytest.approx(1.0)
-        # A point is the projection if no direction into the set leads nearer.
-        assert all((u - near) @ (other - near) <= 1e-9 for other in inside)
-        assert all(price @ domain.cheapest(price) <= price @ other + 1e-9 for other in inside)
-        mu = onto_corner(u, 0.7)
-        assert mu.min() >= 0
-        assert mu.sum() <= 0.7 + 1e-12
-        for other in np.abs(random.normal(size=(10, 6))):
-            other *= 0.7 / max(other.sum(), 0.7)
-            assert (u - mu) @ (other - mu) <= 1e-9
-    assert np.linalg.norm(onto_ball(u * 10, 2.0)) == pytest.approx(2.0)
-    assert onto_ball(u, 1e9) is u

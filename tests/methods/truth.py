@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 
 import metricfit as mf
+from metricfit.oracles import PluginOracle, Rows
+from metricfit.problem import Problem, Program
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,7 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A problem, and its truth: a concave function, or pairs (over, under) the smallest ratio of which counts.
+    """A problem, and its truth: a concave function, or pairs (over, under) whose smallest ratio counts.
 
     Truths are maximised, so that of a metric where lower is better is its negative.
     """
@@ -143,6 +145,13 @@ class Case:
         return mf.optimize(
             objective=self.objective, constraints=self.constraints, **self.sample.arguments(), **options
         )
+
+    def bind(self) -> tuple[Program, PluginOracle]:
+        """Return the problem bound to an oracle with soft labels, and the oracle."""
+        given = self.sample.arguments()
+        rows = Rows.of(given.pop("proba"), given.pop("y"), decisions=self.decisions, **given)
+        oracle = PluginOracle(rows, "model")
+        return Problem.of(self.objective, self.constraints).bind(oracle.axes, oracle.margins), oracle
 
     def whole(self) -> tuple[Slice, list[Any]]:
         """Return all rows with free decisions, and what makes those distributions."""
@@ -182,7 +191,7 @@ class Case:
         return high
 
     def excess(self, bounds: Sequence[Bound]) -> float:
-        """Return the smallest largest value of the functions of some constraints; <= 0 when all can be kept."""
+        """Return the smallest largest value of some constraints' functions; <= 0 when all can be kept."""
         whole, limits = self.whole()
         excess = cp.Variable()
         for bound in bounds:

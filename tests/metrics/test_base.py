@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -216,7 +217,8 @@ EMPTY_CLASS = Confusion([[[0.5, 0.1], [0, 0], [0.2, 0.2]]], Axes(("a", "b", "c")
     "metric", [mf.recall("b"), mf.g_mean(), mf.h_mean(), mf.q_mean(), mf.min_recall(), mf.balanced_accuracy()]
 )
 def test_recall_of_a_class_without_rows(metric):
-    with pytest.raises(ValueError, match=r"undefined, because class 'b' has no rows.*merge the classes"):
+    words = r": undefined, because class 'b' has no rows at all.*merge the classes"
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(metric))}{words}"):
         metric(EMPTY_CLASS)
 
 
@@ -228,13 +230,14 @@ def test_metrics_that_need_no_rows_of_every_class():
 
 def test_undefined_rates_of_a_group_say_which():
     confusion = Confusion.from_predictions([0, 1, 0, 0], [0, 1, 0, 1], ["F", "F", "M", "M"])
-    with pytest.raises(
-        ValueError, match=r"recall\(1\): undefined where group='M', because class 1 has no rows"
-    ):
+    words = r"undefined where group='M', because class 1 has no rows there"
+    with pytest.raises(ValueError, match=rf"^equal_opportunity\(over='group', c=1\): {words}"):
         mf.equal_opportunity("group", 1)(confusion)
-    with pytest.raises(ValueError, match=r"false_positive_rate\(0\): undefined where group='M'"):
+    with pytest.raises(
+        ValueError, match=r"false_positive_rate\(0\)\.at\(group=.M.\): undefined where group='M'"
+    ):
         mf.false_positive_rate(0).at(group="M")(confusion)
-    with pytest.raises(ValueError, match="mcc is undefined where group='M': all rows are of one class"):
+    with pytest.raises(ValueError, match=r"mcc\(\).*: undefined where group='M', because all rows there are"):
         mf.mcc().at(group="M")(confusion)
     assert mf.demographic_parity("group")(confusion) == 0
 

@@ -1,4 +1,4 @@
-"""Dask collections: the same answers as in memory, from a real cluster of two processes that may lose one of them."""
+"""Dask collections: the same answers as in memory, from a cluster of two processes that may lose one."""
 
 from __future__ import annotations
 

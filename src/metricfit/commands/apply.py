@@ -10,7 +10,7 @@ from metricfit.commands import summary
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on
 from metricfit.commands.scores import read_scores
 from metricfit.commands.tables import check_output, format_of, read_columns, write_columns
-from metricfit.policy import Policy
+from metricfit.policy import Policy, PolicyFileError
 
 DECISION = "decision"
 
@@ -23,8 +23,7 @@ def run(options: Namespace) -> int:
     scores = read_scores(
         options.scores,
         options.proba_prefix,
-        attributes=policy.axes.cells.names,
-        classes=policy.axes.classes,
+        policy=policy,
         normalize=options.normalize,
     )
     with blamed_on(DataError, f"{options.scores}: "):
@@ -49,12 +48,12 @@ def run(options: Namespace) -> int:
 
 def load_policy(path: str) -> Policy:
     """Read a policy file; one that is missing or damaged is bad data."""
-    try:
-        return Policy.load(path)
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise DataError(str(error)) from error
+    with blamed_on(DataError, f"POLICY {path}: "):
+        try:
+            return Policy.load(path)
+        except PolicyFileError as error:
+            told = "POLICY is a file that 'metricfit fit' wrote, and comes before SCORES"
+            raise DataError(f"{error}. {told}") from error
 
 
 def _kept(path: str, names: list[str], made: dict[str, Any], verbatim: bool) -> dict[str, Any]:
@@ -63,5 +62,5 @@ def _kept(path: str, names: list[str], made: dict[str, Any], verbatim: bool) -> 
     for name in names:
         if name in made:
             raise UsageError(f"--keep {name}: the output has a column of that name; rename it in {path}")
-    table = read_columns(path, names, text=verbatim)
+    table = read_columns(path, {name: f"--keep {name}" for name in names}, text=verbatim)
     return {name: table[name] for name in dict.fromkeys(names)}

@@ -30,23 +30,25 @@ class DataError(CommandError):
 
 
 @contextmanager
-def blamed_on_text() -> Iterator[None]:
-    """Turn a ValueError about the text of a metric into a `UsageError` that speaks of options.
+def blamed_on_text(option: str) -> Iterator[None]:
+    """Turn a ValueError about an option's text into a `UsageError` that names it and speaks of options.
 
     Examples
     --------
-    >>> with blamed_on_text():
+    >>> with blamed_on_text("--maximize"):
     ...     raise ValueError("unknown attribute 'sex'. Known: none")
     Traceback (most recent call last):
         ...
-    metricfit.commands.errors.UsageError: unknown attribute 'sex'. Known: none; name columns with --attribute
+    metricfit.commands.errors.UsageError: --maximize: unknown attribute 'sex'. Known: none; name ...
     """
     try:
         yield
     except ValueError as error:
         text = str(error).removesuffix("; pass sensitive_features with a column of that name")
+        text, found, methods = text.partition("Try method=")
         hint = "; name columns with --attribute" if text.startswith("unknown attribute ") else ""
-        raise UsageError(text + hint) from error
+        tried = f"Try --method {methods}".replace("'", "") if found else ""
+        raise UsageError(f"{option}: {text}{tried}{hint}") from error
 
 
 @contextmanager
@@ -63,6 +65,8 @@ def blamed_on(kind: type[CommandError], prefix: str = "") -> Iterator[None]:
     """
     try:
         yield
+    except FileNotFoundError as error:
+        raise kind(f"{prefix}No such file or directory; check the path of the file") from error
     except OSError as error:
         raise kind(f"{prefix}{error.strerror or error}") from error
     except ValueError as error:

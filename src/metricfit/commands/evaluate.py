@@ -16,18 +16,17 @@ from metricfit.oracles import PluginOracle, Rows
 
 def run(options: Namespace) -> int:
     """Print precision and recall per class and the metrics asked for, expected over the policy's mixture."""
-    with blamed_on_text():
+    with blamed_on_text("--metric"):
         asked = [parse(text) for text in options.metric]
     metrics = [m.metric if isinstance(m, Constraint) else m for m in asked]
     policy = load_policy(options.policy)
-    names = list(dict.fromkeys([*policy.axes.cells.names, *options.attribute]))
     scores = read_scores(
         options.scores,
         options.proba_prefix,
         label=options.label,
-        attributes=names,
+        attributes=options.attribute,
         weight=options.weight,
-        classes=policy.axes.classes,
+        policy=policy,
         normalize=options.normalize,
     )
     with blamed_on(DataError, f"{options.scores}: "):
@@ -42,8 +41,8 @@ def run(options: Namespace) -> int:
         oracle = PluginOracle(rows)
         before, after = of_most_probable(oracle), of_policy(policy, oracle, scores.attributes)
     sides = [("policy", after)] if before is None else [("argmax", before), ("policy", after)]
-    with blamed_on_text():
-        for metric in metrics:
+    for metric in metrics:
+        with blamed_on_text(f"--metric {metric}"):
             metric.bind(Binding.of(rows.axes, even_margins(rows.axes)))
     with blamed_on(DataError, f"{options.scores}: "):
         values = summary.metrics_table(metrics, sides)

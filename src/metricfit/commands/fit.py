@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from shlex import quote
 
-from metricfit.axes import Axes
+from metricfit.axes import Axes, distinct_labels
 from metricfit.commands import summary
 from metricfit.commands.errors import DONE, INFEASIBLE, CommandError, DataError, blamed_on, blamed_on_text
 from metricfit.commands.expected import even_margins, of_most_probable
@@ -15,6 +15,7 @@ from metricfit.commands.summary import number
 from metricfit.commands.tables import check_output
 from metricfit.methods import FEASIBLE, choose
 from metricfit.metrics import Constraint, Metric, parse
+from metricfit.metrics.binding import Binding
 from metricfit.metrics.rates import Named
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.problem import InfeasibleError, Problem
@@ -29,8 +30,11 @@ class _Infeasible(CommandError):
 def run(options: Namespace) -> int:
     """Fit a policy, write it, and print what was reached."""
     check_output(options.out, options.scores)
-    with blamed_on_text():
-        problem = Problem.of(_objective(options.maximize, options.minimize), options.subject_to)
+    goal = "--maximize" if options.minimize is None else "--minimize"
+    with blamed_on_text(goal):
+        objective = _objective(options.maximize, options.minimize)
+    with blamed_on_text("--subject-to"):
+        problem = Problem.of(objective, options.subject_to)
     scores = read_scores(
         options.scores,
         options.proba_prefix,
@@ -39,7 +43,9 @@ def run(options: Namespace) -> int:
         weight=options.weight,
         normalize=options.normalize,
     )
-    decisions = [as_class(text, scores.classes) for text in options.decision] or None
+    with blamed_on_text("--decision"):
+        named = [as_class(text, scores.classes) for text in options.decision]
+        decisions = distinct_labels(named, "the list") if named else None
     with blamed_on(DataError, f"{options.scores}: "):
         rows = Rows.of(
             scores.proba,
@@ -49,7 +55,7 @@ def run(options: Namespace) -> int:
             sensitive_features=scores.attributes,
             sample_weight=scores.weight,
         )
-    _check(problem, rows.axes, options.method)
+    _check(problem, rows.axes, goal, options.method)
     result = _solve(problem, PluginOracle(rows, options.confusion), options)
     with blamed_on(DataError, f"--out {options.out}: "):
         result.policy.save(options.out)
@@ -75,10 +81,17 @@ def _objective(maximize: str | None, minimize: str | None) -> Metric:
     return Named(str(metric), metric, asked)
 
 
-def _check(problem: Problem, axes: Axes, method: str) -> None:
+def _check(problem: Problem, axes: Axes, goal: str, method: str) -> None:
     """Refuse names that do not exist and methods that do not fit, so that later errors are about the data."""
-    with blamed_on_text():
-        choose(method, problem.bind(axes, even_margins(axes)))
+    margins = even_margins(axes)
+    for option, metric in [
+        (goal, problem.objective),
+        *(("--subject-to", c.metric) for c in problem.constraints),
+    ]:
+        with blamed_on_text(f"{option} {metric}"):
+            metric.bind(Binding.of(axes, margins))
+    with blamed_on_text(f"--method {method}"):
+        choose(method, problem.bind(axes, margins))
 
 
 def _solve(problem: Problem, oracle: PluginOracle, options: Namespace) -> Result:
@@ -127,7 +140,8 @@ def _report(problem: Problem, result: Result, rows: Rows, options: Namespace) ->
     )
     blocks = [
         summary.problem_text(problem),
-        f"  {len(rows):,} rows of {options.scores}, {axes.n} classes, {axes.k} decisions{cells}{soft}",
+        f"  {len(rows):,} rows of {options.scores}, {axes.n} classes, {axes.k} "
+        f"decision{'' if axes.k == 1 else 's'}{cells}{soft}",
         "" if before is None else summary.rates_table([("", before, result.confusion)]),
         summary.other_decisions(result.confusion),
         summary.constraints_table(problem.constraints, result, before) if problem.constraints else "",

@@ -53,7 +53,10 @@ def _listing() -> str:
         lines.append(LINE.format(signature(function), better, metric.curvature.value, smooth).rstrip())
         # Formulas are left to the page of one metric.
         first = plain(inspect.getdoc(function) or "").split("\n")[0].partition(", $")[0].rstrip(".")
-        lines += textwrap.wrap(f"{first}.", 92, initial_indent="    ", subsequent_indent="    ")
+        first = first.removeprefix("Return ")
+        lines += textwrap.wrap(
+            f"{first[0].upper()}{first[1:]}.", 92, initial_indent="    ", subsequent_indent="    "
+        )
     lines += ["", "c is a class, over an attribute or a list of them. More about one: metricfit metrics NAME"]
     return "\n".join(lines)
 

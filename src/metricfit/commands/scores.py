@@ -12,6 +12,7 @@ from metricfit.columns import factorize
 from metricfit.commands.errors import DataError, UsageError, blamed_on
 from metricfit.commands.tables import column_names, listing, read_columns
 from metricfit.messages import rows_text, some
+from metricfit.policy import Policy
 from metricfit.types import FloatArray, Label
 from metricfit.validation import SUM_TOLERANCE, check_proba, check_weights
 
@@ -38,7 +39,7 @@ def read_scores(
     label: str | None = None,
     attributes: Sequence[str] = (),
     weight: str | None = None,
-    classes: Sequence[Label] | None = None,
+    policy: Policy | None = None,
     normalize: bool = False,
 ) -> Scores:
     """Read a table of scores.
@@ -53,8 +54,9 @@ def read_scores(
         Columns of labels and of weights.
     attributes : sequence of str
         Columns of attributes.
-    classes : sequence of labels, optional
-        The classes there must be; by default those that the columns name.
+    policy : Policy, optional
+        What the rows are for: its classes and attributes there must be. By default the classes are those that
+        the columns name.
     normalize : bool
         Divide each row's probabilities by their sum.
 
@@ -64,20 +66,31 @@ def read_scores(
     """
     if not prefix:
         raise UsageError("--proba-prefix is empty; give what the names of the probability columns begin with")
-    others = [name for name in (label, *attributes, weight) if name is not None]
+    fitted = () if policy is None else policy.axes.cells.names
+    attributes = list(dict.fromkeys([*fitted, *attributes]))
+    asked = {name: f"--attribute {name}" for name in attributes}
+    asked |= {name: f"the policy needs the attribute {name!r}" for name in fitted}
+    asked |= {name: f"{option} {name}" for option, name in (("--label", label), ("--weight", weight)) if name}
     known = column_names(path)
-    if classes is None:
-        wanted = [name for name in known if name.startswith(prefix) and name != prefix and name not in others]
+    if policy is None:
+        wanted = [name for name in known if name.startswith(prefix) and name != prefix and name not in asked]
     else:
-        wanted = [f"{prefix}{value}" for value in classes]
+        wanted = [f"{prefix}{value}" for value in policy.axes.classes]
     missing = [name for name in wanted if name not in known]
     if missing or not wanted:
-        what = listing(missing) if missing else f"that begin with {prefix!r}"
-        raise DataError(f"{path}: there are no probability columns {what}; its columns are {listing(known)}")
-    table = read_columns(path, [*wanted, *others], [*wanted, *([weight] if weight else [])])
+        what = f"of the policy: {listing(missing)}" if missing else f"that begin with {prefix!r}"
+        raise DataError(
+            f"{path}: --proba-prefix {prefix}: there are no probability columns {what}; the columns are "
+            f"{listing(known)}"
+        )
+    columns = {name: f"--proba-prefix {prefix}" for name in wanted} | asked
+    table = read_columns(path, columns, [*wanted, *([weight] if weight else [])])
     with blamed_on(DataError, f"{path}: "):
-        if classes is None:
+        classes: Sequence[Label] = () if policy is None else policy.axes.classes
+        if policy is None:
             wanted, classes = _classes(wanted, prefix, None if label is None else table[label], label)
+        if label is not None and not len(table):
+            raise ValueError("the table has a header and no rows; give at least one row")
         labels = None if label is None else _labels(table[label], label, classes, prefix)
         return Scores(
             _probabilities(table, wanted, normalize),
@@ -144,9 +157,25 @@ def _numbers(table: Any, name: str) -> FloatArray:
     if not len(array):
         return np.zeros(0)  # nothing to tell the type by
     if array.dtype.kind not in "fiub":
-        bad = next((value for value in array.tolist() if not isinstance(value, int | float)), None)
-        raise ValueError(f"column {name!r} must hold numbers; it holds {bad!r}")
+        values = array.tolist()
+        bad = [row for row, value in enumerate(values) if not _number(value)]
+        if not bad:
+            raise ValueError(f"column {name!r} must hold numbers; it holds texts such as {values[0]!r}")
+        strange = some(dict.fromkeys(values[row] for row in bad))
+        raise ValueError(
+            f"column {name!r} must hold numbers; it holds {strange} in {rows_text(np.array(bad))}; repair or "
+            "drop these rows"
+        )
     return array
+
+
+def _number(value: Any) -> bool:
+    """Return whether a value is a number, or a text that is one in a column with other texts."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _probabilities(table: Any, names: Sequence[str], normalize: bool) -> FloatArray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -53,14 +54,28 @@ def arrow(path: str) -> ModuleType:
     return pyarrow
 
 
+@contextmanager
+def _reading(path: str, kind: Format) -> Iterator[None]:
+    """Blame what goes wrong in reading on the file."""
+    with blamed_on(DataError, f"{path}: "):
+        if not os.path.isdir(path) and not os.path.getsize(path):
+            raise DataError(f"{path}: the file is empty; give a table with a header and rows")
+        try:
+            yield
+        except (ValueError, OSError) as error:
+            if isinstance(error, OSError) and error.errno:  # the system's, not pyarrow's word for a bad file
+                raise
+            name = kind.upper() if kind == "csv" else kind.title()
+            why = f"it cannot be read as {name}: {str(error).rstrip('.')}"
+            raise DataError(f"{path}: {why}; check that the file is complete and its ending right") from error
+
+
 def column_names(path: str) -> list[str]:
     """Return the names of the columns of a table."""
     kind = format_of(path)
-    with blamed_on(DataError, f"{path}: "):
+    with _reading(path, kind):
         if kind == "csv":
-            import pandas as pd
-
-            return [str(name) for name in pd.read_csv(path, nrows=0).columns]
+            return _csv_header(path)
         if kind == "parquet":
             import pyarrow.parquet as pq
 
@@ -69,15 +84,29 @@ def column_names(path: str) -> list[str]:
             return list(_arrow_reader(source).schema.names)
 
 
-def read_columns(path: str, names: Iterable[str], numbers: Iterable[str] = (), text: bool = False) -> Any:
+def _csv_header(path: str) -> list[str]:
+    import pandas as pd
+
+    names = [str(name) for name in pd.read_csv(path, nrows=0).columns]
+    for separator in (";", "\t", "|"):
+        if len(names) == 1 and separator in names[0]:
+            raise DataError(
+                f"{path}: the header is one column, {names[0]!r}, which looks separated by {separator!r}; "
+                "save the table with commas"
+            )
+    return names
+
+
+def read_columns(path: str, asked: Mapping[str, str], numbers: Iterable[str] = (), text: bool = False) -> Any:
     """Read some columns of a table, in the order asked for.
 
     Parameters
     ----------
     path : str
         The file.
-    names : iterable of str
-        The columns; a name that does not exist is a `DataError` with the nearest that does.
+    asked : mapping of str to str
+        The columns, and what asks for each of them, such as ``--label y``. A name that does not exist is a
+        `DataError` with both and the nearest name that does.
     numbers : iterable of str
         Those of them that should hold numbers.
     text : bool
@@ -87,15 +116,15 @@ def read_columns(path: str, names: Iterable[str], numbers: Iterable[str] = (), t
     -------
     pandas.DataFrame or pyarrow.Table
     """
-    wanted = list(dict.fromkeys(names))
+    wanted = list(asked)
     known = column_names(path)
     for name in wanted:
         if name not in known:
-            raise DataError(f"{path}: {unknown('column', name, known)}")
+            raise DataError(f"{path}: {asked[name]}: {unknown('column', name, known)}")
         if known.count(name) > 1:
             raise DataError(f"{path}: more than one column is named {name!r}; rename or drop one of them")
     kind = format_of(path)
-    with blamed_on(DataError, f"{path}: "):
+    with _reading(path, kind):
         if kind == "csv":
             return _read_csv(path, wanted, set(numbers), text)
         if kind == "parquet":

@@ -101,7 +101,8 @@ class Method:
         if not self.nonconvex:
             for limit in program.limits:
                 if limit.node is None:
-                    return f"'{limit.constraint}' does not keep a convex set; {self.name} needs convex constraints"
+                    kept = f"'{limit.constraint}' does not keep a convex set"
+                    return f"{kept}; {self.name} needs convex constraints"
         return None
 
 
@@ -165,7 +166,7 @@ class Walk:
         self.calls += 1
 
     def ask_all(self, losses: Sequence[FloatArray]) -> list[int]:
-        """Ask for the best rules for several losses, in one pass where the oracle can, as far as the budget goes."""
+        """Ask for the best rules for several losses, in one pass if the oracle can, within the budget."""
         losses = losses[: max(self.max_calls - self.calls, 0)]
         many = getattr(self.oracle, "many", None)
         places: list[int] = []
@@ -199,7 +200,7 @@ class Walk:
         return weights @ self.vectors[: weights.size]
 
     def lower_bound(self, u: FloatArray) -> tuple[float, int]:
-        """Price the tangent plane of the objective at u; return the bound that the answer proves, and its place."""
+        """Price the tangent plane of the objective at u; return the bound that it proves, and the place."""
         slope, level = self.program.tangent(u)
         place = self.call(slope)
         return level + self.least(slope, place) - float(slope @ u), place

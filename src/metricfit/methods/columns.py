@@ -1,7 +1,7 @@
 """The columns of the master problem: what each rule found so far adds to ``u``, cell by cell.
 
-The achievable set is a product over cells, since every cell chooses its rules alone. The master therefore mixes
-per cell, with one convexity row for each, as in the decomposition of Dantzig and Wolfe.
+The achievable set is a product over cells, since every cell chooses its rules alone. The master therefore
+mixes per cell, with one convexity row for each, as in the decomposition of Dantzig and Wolfe.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Solution:
     """A mixture of columns with the multipliers that support it.
 
     ``multipliers`` (of the rows of each constraint) and ``theta`` (of the parts of each maximum) define the
-    tangent plane that is priced next; for a ratio, ``level_theta`` belongs to the parts of its level function, and
-    ``scale`` turns multipliers into units of the objective.
+    tangent plane that is priced next; for a ratio, ``level_theta`` belongs to the parts of its level
+    function, and ``scale`` turns multipliers into units of the objective.
     """
 
     alpha: FloatArray
@@ -95,7 +95,7 @@ class Columns:
         return float(least.sum() + slope @ self.program.constant)
 
     def normalised(self, alpha: FloatArray) -> FloatArray:
-        """Return weights that are >= 0 and sum to 1 in every cell; equal ones in a cell where none is positive."""
+        """Return weights >= 0 that sum to 1 in every cell; equal ones in a cell where none is positive."""
         alpha = np.maximum(alpha, 0.0)
         empty = np.bincount(self.cell, alpha, minlength=len(self.program.axes.cells)) <= 0
         alpha = np.where(empty[self.cell], 1.0, alpha)
@@ -106,7 +106,7 @@ class Columns:
         return np.asarray(self.matrix @ alpha + self.program.constant)
 
     def alpha(self, weights: FloatArray) -> FloatArray:
-        """Return a mixture given as a table (cells, vertices), which may be short of the last vertices, by column."""
+        """Return by column a mixture given as a table (cells, vertices), perhaps without the last of them."""
         known = self.vertex < weights.shape[1]
         alpha = np.zeros(len(self))
         alpha[known] = weights[self.cell[known], self.vertex[known]]

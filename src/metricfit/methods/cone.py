@@ -1,4 +1,4 @@
-"""The master problem as a cone program, through CVXPY, for what Newton's method cannot take (curved constraints)."""
+"""The master problem as a cone program, through CVXPY: for constraints that Newton's method cannot take."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from metricfit.types import FloatArray
 
 
 class Translator:
-    """Turns nodes into CVXPY expressions; maxima become variables above their parts, so that their multipliers can be read."""
+    """Turns nodes into CVXPY expressions; maxima become variables above their parts, to read multipliers."""
 
     def __init__(self, u: Any) -> None:
         self.u = u
@@ -52,7 +52,7 @@ class Translator:
 
 
 def solve_cone(program: Program, goal: Node, columns: Columns) -> Solution:
-    """Minimise a convex goal over mixtures of the columns, with the constraints kept by some to spare if possible."""
+    """Minimise a convex goal over mixtures of the columns; constraints are kept with room if possible."""
     try:
         return _solve(program, goal, columns, SPARE)
     except Unsolved:
@@ -73,8 +73,8 @@ def _solve(program: Program, goal: Node, columns: Columns, spare: float) -> Solu
     mixture = [u == columns.matrix @ alpha + program.constant, convexity @ alpha == 1]
     problem = cp.Problem(cp.Minimize(cp.sum(objective)), mixture + translate.constraints + limits)
     try:
-        # An inaccurate answer only costs further oracle calls: the bound does not depend on it. CVXPY evaluates the
-        # objective at the answer, where rates may be a rounding below zero.
+        # An inaccurate answer only costs further oracle calls: the bound does not depend on it. CVXPY
+        # evaluates the objective at the answer, where rates may be a rounding below zero.
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
             problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)

@@ -24,7 +24,7 @@ class Parts:
 
     @property
     def stand_in(self) -> Separable | None:
-        """The atom, if the objective is one separable atom: the sum of its inner functions then stands in for it.
+        """The atom, if the objective is one separable atom: the sum of its inner functions stands in for it.
 
         The sum has the same minimiser and a diagonal Hessian, which is what keeps a thousand classes cheap.
         """
@@ -34,7 +34,7 @@ class Parts:
         return atom if isinstance(atom, Separable) else None
 
     def stand_in_scale(self, u: FloatArray) -> float:
-        """Return what multipliers of the stand-in are worth in units of the objective: the ratio of the slopes."""
+        """Return what multipliers of the stand-in are worth in units of the objective: a ratio of slopes."""
         if self.stand_in is None:
             return 1.0
         weight, smooth = self.smooth[0]
@@ -44,7 +44,7 @@ class Parts:
 
 
 def smooth_parts(goal: Node, weight: float = 1.0) -> Parts | None:
-    """Split an objective into smooth atoms of affine functions and a polyhedral rest; None if that cannot be."""
+    """Split an objective into smooth atoms of affine functions and a polyhedral rest; None if impossible."""
     if is_polyhedral(goal, 1 if weight > 0 else -1):
         return Parts((), Sum(((weight, goal),)))
     match goal:

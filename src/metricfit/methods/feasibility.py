@@ -30,7 +30,7 @@ def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
 
 
 def descend(program: Program, walk: Walk, columns: Columns, target: float) -> Iterator[Iterate]:
-    """Minimise a phase-one objective until the target is reached, proven out of reach, or nothing more is gained."""
+    """Minimise a phase-one objective until its target is reached or out of reach, or nothing is gained."""
     for iterate in generate(program, walk, columns):
         yield iterate
         value = program.value(iterate.u)
@@ -40,7 +40,7 @@ def descend(program: Program, walk: Walk, columns: Columns, target: float) -> It
 
 def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
     """Yield iterates until one keeps all constraints; raise `InfeasibleError` when none can."""
-    # Deciding all rows alike keeps many constraints (nothing decided "fraud" is never wrong), and costs no call.
+    # Deciding all rows alike costs no call and keeps many constraints: "fraud" never said is never wrong.
     if program.axes.k * len(program.axes.cells) <= MOST_CONSTANTS:
         for vertex in constant_rules(program, walk.oracle.margins):
             columns.add(walk.add(vertex), vertex)
@@ -49,7 +49,7 @@ def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
     for iterate in descend(first, walk, columns, -ROOM):
         best, bound = min(best, first.value(iterate.u)), max(bound, iterate.bound)
         yield replace(iterate, bound=-np.inf, multipliers=None)
-    # An exact oracle proves it; when it has not, the solvers have failed, and that says nothing about the constraints.
+    # An exact oracle proves it. When it has not, the solvers have failed, which says nothing of constraints.
     if best > FEASIBLE and (bound > 0 or not walk.oracle.exact):
         raise _diagnosis(program, walk, columns)
 

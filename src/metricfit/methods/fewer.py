@@ -59,7 +59,7 @@ def _only(columns: Columns, alpha: FloatArray) -> FloatArray:
 
 
 def _corners(program: Program, columns: Columns, alpha: FloatArray) -> Iterator[FloatArray]:
-    """Yield corners of the linear program at the mixture: free ones, then those with the same rates wherever it bends."""
+    """Yield corners of the linear program: free ones, then those with the mixture's rates where it bends."""
     u = columns.u(alpha)
     goal = program.objective if program.curvature.is_convex else level_goal(program, program.value(u))
     roots = [goal, *(limit.node for limit in program.limits if limit.node is not None)]

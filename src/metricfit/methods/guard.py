@@ -1,4 +1,4 @@
-"""A guard against overfitting: say when rows are few for the weights tuned on them, and shrink where that generalises."""
+"""A guard against overfitting: say when rows are few for the weights tuned on them; shrink if that helps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class OverfitWarning(UserWarning):
-    """There are few rows for the number of weights tuned on them, so that the value on new rows may be much lower."""
+    """There are few rows for the weights tuned on them, so that the value on new rows may be much lower."""
 
 
 def warn_if_few(oracle: Any, weights: int) -> None:
@@ -40,24 +40,27 @@ def warn_if_few(oracle: Any, weights: int) -> None:
         return
     why = f"{weights} weights are tuned on {effective:.0f} rows"
     if rare:
-        why += f", and {len(rare)} classes have fewer than {ROWS_PER_CLASS} rows (the first is {rare[0]!r})"
+        have = "1 class has" if len(rare) == 1 else f"{len(rare)} classes have"
+        why += f", and {have} fewer than {ROWS_PER_CLASS} rows (the first is {rare[0]!r})"
     warnings.warn(
-        f"{why}: the value on new rows may be much lower. Give more rows, cross-fitted probabilities of all training rows, or "
-        "method=metricfit.methods.Local(shrink=True), which goes back to plain argmax as far as held-out rows ask for it",
+        f"{why}: the value on new rows may be much lower. Give more rows, cross-fitted probabilities of all "
+        "training rows, or method=metricfit.methods.Local(shrink=True), which goes back to plain argmax as "
+        "far as held-out rows ask for it",
         OverfitWarning,
         stacklevel=2,
     )
 
 
 def generalising(method: Method, program: Program, walk: Walk, best: Iterate) -> Iterate:
-    """Return the best rule, moved towards plain argmax by the share that is best on rows held out from the given ones.
+    """Return the best rule, moved towards plain argmax by the share that is best on held-out rows.
 
     ``method`` finds the rules on the rows of each fold that are not held out.
     """
     oracle = walk.oracle
     if not isinstance(oracle, PluginOracle):
         raise ValueError(
-            f"shrink=True holds out rows, which needs the plug-in oracle on rows in memory, got {type(oracle).__name__}"
+            "shrink=True holds out rows, which needs the plug-in oracle on rows in memory, got "
+            f"{type(oracle).__name__}; leave shrink out"
         )
     place = int(np.argmax(best.weights if best.weights.ndim == 1 else best.weights.sum(axis=0)))
     tuned, plain = walk.vertices[place].loss, argmax_loss(program)
@@ -70,7 +73,7 @@ def generalising(method: Method, program: Program, walk: Walk, best: Iterate) ->
 
 
 def between(plain: FloatArray, tuned: FloatArray, share: float, layout: Layout) -> FloatArray:
-    """Return the loss that lies a share of the way from one to another; factors of probabilities on a log scale."""
+    """Return the loss a share of the way from one to another; factors of probabilities on a log scale."""
     if layout == "full":
         size = np.abs(plain).mean() / np.abs(tuned).mean()
         return (1 - share) * plain + share * size * tuned

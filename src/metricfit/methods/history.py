@@ -73,7 +73,7 @@ def warn_if_astray(
 ) -> None:
     """Warn when a long run has led nowhere; ``path`` is its first, its last and its best iterate.
 
-    Either it is worse than deciding at random, or it misses constraints that this keeps more than it first did.
+    Either it is worse than deciding at random, or it misses by more than at first what this keeps.
     """
     first, end, best = path
     chance = Standing.of(program, program.uniform(margins))

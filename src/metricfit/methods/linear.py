@@ -1,7 +1,7 @@
 """The master problem with every curved function replaced by its tangent plane: a linear program, for HiGHS.
 
-It is what is left when the other solvers fail, and it is also the way out where they cannot see: at a rate of zero a
-geometric mean is too steep for second derivatives, but its plane is as good as any.
+It is what is left when the other solvers fail, and it is also the way out where they cannot see: at a rate of
+zero a geometric mean is too steep for second derivatives, but its plane is as good as any.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from metricfit.types import FloatArray
 
 
 def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution:
-    """Move a mixture towards the solution of the linear program at it, as far as that pays and keeps the constraints.
+    """Move a mixture towards the solution of the linear program at it, as far as pays and constraints hold.
 
     The multipliers are those of the linear program; the bound that they prove is as valid as any.
     """
@@ -95,7 +95,8 @@ def minimise_linear(columns: Columns, body: Polyhedron, cost: FloatArray) -> tup
     Returns
     -------
     alpha, multipliers : arrays
-        Weights of the columns, in a corner of what is allowed, so that few are positive, and multipliers of the rows.
+        Weights of the columns, in a corner of what is allowed, so that few are positive, and multipliers of
+        the rows.
     """
     from scipy.optimize import linprog
 

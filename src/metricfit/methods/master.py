@@ -1,4 +1,4 @@
-"""The master problem: the best mixture of the columns found so far, and the multipliers that price the next one.
+"""The master problem: the best mixture of the columns so far, and the multipliers that price the next one.
 
 Smooth parts of the objective are minimised by Newton's method, each step a quadratic program over the weights
 (Clarabel) in which all maxima and constraints are exact rows. A curved constraint, or a maximum of curved
@@ -35,7 +35,7 @@ class Master:
         self.program, self.walk = program, walk
 
     def solve(self, columns: Columns, alpha: FloatArray) -> Solution:
-        """Return the best mixture of the columns, starting from ``alpha``; raise `Unsolved` when solvers fail."""
+        """Return the best mixture of the columns, from ``alpha`` on; raise `Unsolved` when solvers fail."""
         alpha = columns.normalised(alpha)
         if self.program.curvature.is_convex:
             return self._convex(self.program.objective, columns, alpha)

@@ -1,4 +1,4 @@
-"""Maxima of affine functions as rows of a linear program: every `Largest` becomes a variable above its parts."""
+"""Maxima of affine functions as rows of a linear program: a `Largest` becomes a variable above its parts."""
 
 from __future__ import annotations
 

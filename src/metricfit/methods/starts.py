@@ -1,4 +1,4 @@
-"""What methods start from: plain argmax (the 0-1 loss), the balanced rule, and rules that decide all rows alike."""
+"""What methods start from: plain argmax (the 0-1 loss), the balanced rule, rules that decide all alike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from metricfit.types import FloatArray
 
 
 def diagonal_loss(program: Program, gain: FloatArray) -> FloatArray:
-    """Return the loss ``-gain[i]`` of deciding class i right; ``gain`` has shape (classes,) or (cells, classes)."""
+    """Return the loss ``-gain[i]`` of deciding class i right; ``gain`` is of all cells or of each cell."""
     axes = program.axes
     loss = np.zeros(shape_of(program.layout, axes))
     named = np.flatnonzero(axes.match >= 0)

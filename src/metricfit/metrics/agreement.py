@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from metricfit.metrics.atoms import SpreadRoot
 from metricfit.metrics.base import Divided, Metric
-from metricfit.metrics.binding import Binding, Linear, of_matrix
+from metricfit.metrics.binding import Binding, Linear, Undefined, of_matrix
 from metricfit.metrics.linear import everything
 from metricfit.metrics.rates import COVERAGES, Composed, Named, Rates
 from metricfit.metrics.recorded import recorded
@@ -127,7 +127,11 @@ def mcc() -> Metric:
     def over(b: Binding) -> Linear:
         prior = b.prior / b.mass
         if np.count_nonzero(prior) < 2:
-            raise ValueError(f"mcc is undefined{b.where()}: all rows are of one class")
+            there = " there" if b.where() else ""
+            raise Undefined(
+                f"undefined{b.where()}, because all rows{there} are of one class. Give rows of two or more "
+                "classes, or merge the groups"
+            )
         spread = np.sqrt(1 - prior @ prior)
         chance = np.where(b.axes.match >= 0, prior[b.axes.match], 0.0)
         return Linear(

@@ -77,7 +77,7 @@ class Metric:
         if not isinstance(confusion, Confusion):
             raise ValueError(f"{self} is a function of a Confusion, got {type(confusion).__name__}")
         binding = Binding.of(confusion.axes, confusion.margins)
-        node = self.bind(binding)
+        node = binding.take(self)
         functions = binding.finish()
         z = statistic(confusion.values, functions.layout, confusion.axes)
         return node, functions.matrix @ z.ravel() + functions.constant, functions

@@ -1,7 +1,7 @@
 """Values of a bound metric at many points at once.
 
-A scan of one weight asks for a metric at every breakpoint. All built-in functions are evaluated for all points
-together; those that are known by their value only (a user's function) are asked point by point.
+A scan of one weight asks for a metric at every breakpoint. All built-in functions are evaluated for all
+points together; those that are known by their value only (a user's function) are asked point by point.
 """
 
 from __future__ import annotations

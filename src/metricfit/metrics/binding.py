@@ -25,6 +25,10 @@ from metricfit.types import BoolArray, FloatArray, IntArray, Label
 SHARED = 4096
 
 
+class Undefined(ValueError):
+    """A rate has no rows to be a rate of; the text says where and why, but not in which metric."""
+
+
 @dataclass(frozen=True)
 class Linear:
     """A batch of linear functions of one n x k matrix: ``q`` rows of coefficients on each of its parts.
@@ -142,6 +146,13 @@ class Binding:
             for a in np.flatnonzero(self.mask)[:3]
         ]
         return f" where {' or '.join(shown)}{' or ...' if self.mask.sum() > 3 else ''}"
+
+    def take(self, metric: Any) -> Node:
+        """Return a metric as a tree; if one of its rates is undefined, the error names the metric."""
+        try:
+            return metric.bind(self)
+        except Undefined as error:
+            raise ValueError(f"{metric}: {error}") from error
 
     def bind(self, linear: Linear) -> Node:
         """Return the functions as part of ``u``, or as numbers when no decision changes them."""

@@ -149,12 +149,13 @@ class Sum(Node):
         return of_sum((c, part.curvature) for c, part in self.terms if not isinstance(part, Constant))
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        return self._add([part.value(u, theta) for _, part in self.terms])
+        return self.added([part.value(u, theta) for _, part in self.terms])
 
     def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        return self._add([part.level(u, theta) for _, part in self.terms])
+        return self.added([part.level(u, theta) for _, part in self.terms])
 
-    def _add(self, values: list[FloatArray]) -> FloatArray:
+    def added(self, values: list[FloatArray]) -> FloatArray:
+        """Return the sum for given values of the parts."""
         total = np.full(self.size, self.constant)
         for (coefficient, _), value in zip(self.terms, values, strict=True):
             total += coefficient * value

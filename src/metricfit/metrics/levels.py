@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from metricfit.metrics.curvature import Curvature
 from metricfit.metrics.expression import Constant, Largest, Node, Stack, Sum, Total
 from metricfit.metrics.nonlinear import Quotient
+from metricfit.types import FloatArray
+
+# A share of rows below this is nothing: a mixture's rounding error, not a row.
+NOTHING = 1e-8
 
 
 class NotConvex(ValueError):
@@ -48,6 +54,28 @@ def at_least(node: Node, limit: float) -> Node:
     if node.curvature.is_concave:
         return Sum(((-1.0, node),), limit)
     raise NotConvex
+
+
+def defined(node: Node, u: FloatArray) -> FloatArray:
+    """Return the values of a node where rates of nothing are NaN, and a maximum is over the others.
+
+    This is how `at_most` and `at_least` see it: a precision where nothing was decided so keeps every limit,
+    and the worst of several precisions is that of those there are.
+    """
+    match node:
+        case Quotient(_, under, _):
+            return np.where(under.value(u) < NOTHING, np.nan, node.value(u))
+        case Largest(part):
+            values = defined(part, u)
+            known = values[~np.isnan(values)]
+            return np.array([known.max() if known.size else np.nan])
+        case Stack(parts):
+            return np.concatenate([defined(part, u) for part in parts])
+        case Sum():
+            return node.added([defined(part, u) for _, part in node.terms])
+        case Total(weights, part):
+            return np.array([weights @ defined(part, u)])
+    return node.value(u)
 
 
 def _unscaled(node: Node, limit: float) -> tuple[float, Node, float]:

@@ -95,7 +95,7 @@ class _Reader:
             case ast.Name(id=name):
                 return self._apply(self._metric(name), [], {})
             case ast.Call(func=func, args=args, keywords=keywords):
-                return self._call(func, [self.read(a) for a in args], keywords)
+                return self._call(func, [self._argument(a) for a in args], keywords)
         raise self._error(f"{ast.unparse(node)!r} is not allowed here")
 
     def _combine(self, op: ast.AST, left: Any, right: Any) -> Any:
@@ -118,13 +118,19 @@ class _Reader:
                 raise self._error("** is not allowed in a mapping")
         raise self._error(f"{ast.unparse(node)!r} cannot be the key of a mapping")
 
+    def _argument(self, node: ast.expr) -> Any:
+        """Read an argument; a shell may have taken the quotes of a class away."""
+        if isinstance(node, ast.Name) and node.id not in METRICS and not _near(node.id):
+            raise self._error(f"{node.id} is no metric; classes and attributes have quotes: {node.id!r}")
+        return self.read(node)
+
     def _call(self, func: ast.expr, args: list[Any], keywords: list[ast.keyword]) -> Any:
         named: dict[str, Any] = {}
         for word in keywords:
             if word.arg in named:
                 raise self._error(f"keyword argument repeated: {word.arg}")
             if word.arg is not None:
-                named[word.arg] = self.read(word.value)
+                named[word.arg] = self._argument(word.value)
             elif isinstance(func, ast.Attribute) and isinstance(word.value, ast.Dict):
                 named.update(self.read(word.value))  # attributes whose names are no Python names
             else:
@@ -152,9 +158,13 @@ class _Reader:
     def _metric(self, name: str) -> Callable[..., Metric]:
         if name in METRICS:
             return METRICS[name]
-        near = difflib.get_close_matches(name, [*METRICS, "abs"], 1)
+        near = _near(name)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(METRICS))}"
         raise ValueError(f"unknown metric {name!r} in {self.text!r}; {hint}")
 
     def _error(self, why: str) -> ValueError:
         return ValueError(f"cannot read {self.text!r}: {why}")
+
+
+def _near(name: str) -> list[str]:
+    return difflib.get_close_matches(name, [*METRICS, "abs"], 1)

@@ -15,7 +15,7 @@ import numpy as np
 from metricfit.messages import some
 from metricfit.metrics.atoms import Atom
 from metricfit.metrics.base import Metric, agreed
-from metricfit.metrics.binding import Binding, Linear
+from metricfit.metrics.binding import Binding, Linear, Undefined
 from metricfit.metrics.curvature import Curvature, of_composition, of_maximum
 from metricfit.metrics.expression import Constant, Node, Sum, Total, largest, magnitude, smallest
 from metricfit.metrics.linear import each_class, each_decision, each_hit, everything
@@ -57,17 +57,20 @@ class Rates(Written):
             return Quotient(binding.bind(over), binding.bind(under), self.most)
         denominator = binding.bind(under).value(np.zeros(0))
         if np.any(denominator <= 0):
-            raise ValueError(self._undefined(binding, int(np.sum(denominator <= 0))))
+            raise Undefined(_why(binding, int(np.sum(denominator <= 0))))
         return binding.bind(over.scaled(1 / denominator))
 
-    def _undefined(self, binding: Binding, count: int) -> str:
-        missing = [c for c, p in zip(binding.axes.classes, binding.prior, strict=True) if p <= 0]
-        classes, have = ("classes", "have") if len(missing) > 1 else ("class", "has")
-        return (
-            f"{self}: undefined{binding.where()}, because {classes} {some(missing)} {have} no rows there, "
-            f"so that {count} of its denominators {'are' if count > 1 else 'is'} zero. Give rows of "
-            "every class, merge the classes or the groups, or leave them out of the metric"
-        )
+
+def _why(binding: Binding, count: int) -> str:
+    missing = [c for c, p in zip(binding.axes.classes, binding.prior, strict=True) if p <= 0]
+    classes, have = ("classes", "have") if len(missing) > 1 else ("class", "has")
+    where = binding.where()
+    none = f"{have} no rows {'there' if where else 'at all'}"
+    return (
+        f"undefined{where}, because {classes} {some(missing)} {none}, so that {count} of its denominators "
+        f"{'are' if count > 1 else 'is'} zero. Give rows of every class, merge the classes or the groups, or "
+        "leave them out of the metric"
+    )
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -1,4 +1,4 @@
-"""The oracle protocol: a loss in, the cheapest rule's confusion statistics out (Definition 1 of the paper)."""
+"""The oracle protocol: a loss in, the cheapest rule's confusion statistics out (Definition 11 of the paper)."""
 
 from __future__ import annotations
 

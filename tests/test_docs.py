@@ -1,0 +1,147 @@
+"""The docs: examples and commands run, tables say what is declared, code and links are those of the files."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+from typing import ClassVar, get_type_hints
+
+import pytest
+
+import metricfit as mf
+from metricfit.cli import main
+from metricfit.methods import METHODS, Method
+from metricfit.metrics import METRICS, Curvature
+
+ROOT = Path(__file__).parents[1]
+PAGES = {page.name: page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+TEXTS = {name: page.read_text(encoding="utf-8") for name, page in PAGES.items()}
+EXCERPTS = [
+    (name, *found)
+    for name, text in TEXTS.items()
+    for found in re.findall(r'```python title="([^"]+)"\n(.*?)```', text, re.DOTALL)
+]
+# Pages that would be worth little without a checked example.
+SHOWING = {
+    "README.md",
+    "concepts.md",
+    "metrics.md",
+    "methods.md",
+    "add-a-metric.md",
+    "add-a-method.md",
+    "add-an-oracle.md",
+    "command-line.md",
+}
+
+
+def run_examples(name: str) -> doctest.TestResults:
+    """Run the examples of a page in a namespace of its own, and show what failed."""
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    names = {"__name__": "__main__"}
+    test = doctest.DocTestParser().get_doctest(TEXTS[name], names, name, str(PAGES[name]), 0)
+    told: list[str] = []
+    result = doctest.DocTestRunner(optionflags=flags, verbose=False).run(test, out=told.append)
+    assert result.failed == 0, "".join(told)
+    return result
+
+
+@pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if ">>> " in text])
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_examples(name).attempted >= TEXTS[name].count("\n>>> ") > 0
+
+
+def test_guides_have_examples():
+    assert {name for name in SHOWING if ">>> " not in TEXTS[name]} == set()
+
+
+@pytest.mark.parametrize(("name", "path", "code"), EXCERPTS)
+def test_excerpts_are_those_of_the_files(name, path, code):
+    assert code in (ROOT / path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_and_files_lead_somewhere(name):
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", TEXTS[name])
+    assert [link for link in links if not (PAGES[name].parent / link).exists()] == []
+    paths = re.findall(r"`((?:src|tests|docs|benchmarks|metricfit)/[\w/.-]+)`", TEXTS[name])
+    assert [p for p in paths if not ((ROOT / p).exists() or (ROOT / "src" / p).exists())] == []
+
+
+# Tables
+
+
+def rows_of(name: str) -> list[list[str]]:
+    """Return the rows of a page's tables that begin with code, without the marks around it."""
+    rows = re.findall(r"^\| `(.+?)` \|(.*)\|$", TEXTS[name], re.MULTILINE)
+    return [[first, *(cell.strip() for cell in rest.split("|"))] for first, rest in rows]
+
+
+DECLARED = [row for row in rows_of("metrics.md") if len(row) == 6]
+
+
+def test_tables_list_exactly_the_metrics():
+    assert {text.split("(")[0] for text, *_ in DECLARED} == set(METRICS)
+
+
+@pytest.mark.parametrize("row", DECLARED, ids=[row[0] for row in DECLARED])
+def test_tables_say_what_metrics_declare(row):
+    text, _, better, curvature, smooth, _ = row
+    metric = mf.parse(text)
+    assert better == {1: "higher", -1: "lower", 0: "-"}[metric.direction]
+    assert curvature == metric.curvature.value
+    assert smooth == ("yes" if metric.smooth else "no")
+
+
+def test_the_table_of_methods_is_what_they_declare():
+    declared = []
+    for method in METHODS.values():
+        kinds = "any" if method.accepts == frozenset(Curvature) else ", ".join(sorted(method.accepts))
+        flags = (method.needs_smooth, method.constrained, method.nonconvex)
+        told = ["yes" if flag else "no" for flag in flags]
+        declared.append([method.name, kinds, *told, str(method.default_calls), method.reference])
+    assert [row for row in rows_of("methods.md") if len(row) == 7] == declared
+
+
+def test_declarations_of_methods_are_all_explained():
+    hints = get_type_hints(Method, include_extras=True)
+    declared = [name for name, hint in hints.items() if str(hint).startswith(str(ClassVar))]
+    explained = [row[0] for row in rows_of("add-a-method.md") if "(" not in row[0] and "." not in row[0]]
+    assert sorted(explained) == sorted(declared)
+
+
+# The command line
+
+
+def commands_of(text: str) -> list[list[str]]:
+    """Return the arguments of every command in the shell blocks of a page."""
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [words[1:] for words in map(shlex.split, lines) if words[:1] == ["metricfit"]]
+
+
+def shape(text: str) -> list[str]:
+    """Return words of a printed report with every number as #, since searches may come to better ones."""
+    return re.sub(r"(?<![\w'])-?[\d,.]*\d(e-\d+)?%?", "#", text).split()
+
+
+def test_commands_run_and_print_what_the_page_shows(tmp_path, monkeypatch, capsys):
+    page = "command-line.md"
+    monkeypatch.chdir(tmp_path)
+    run_examples(page)  # writes the tables
+    commands = commands_of(TEXTS[page])
+    assert {words[0] for words in commands} == {"demo", "fit", "apply", "evaluate", "metrics"}
+    printed = []
+    for words in commands:
+        if words != ["demo"]:  # it has tests of its own, and takes its time
+            capsys.readouterr()
+            assert main(words) == 0, words
+            printed.append(capsys.readouterr().out)
+    shown = re.findall(r"```text\n(.*?)```", TEXTS[page], re.DOTALL)
+    assert len(shown) >= 3
+    for block in shown:
+        assert any(shape(block) == shape(out) for out in printed), block
+    reached = [float(re.search(r"^  value +(\S+)", text, re.MULTILINE)[1]) for text in (shown[0], printed[2])]
+    assert reached[0] == pytest.approx(reached[1], abs=0.02)
