@@ -1,4 +1,4 @@
-"""Start near the end: rules that are nearly the best are found where they are cheaper to find."""
+"""Start near the end: rules that are nearly the best are found on a sample, where they are cheaper to find."""
 
 from __future__ import annotations
 
@@ -9,39 +9,30 @@ from metricfit.oracles import PluginOracle
 from metricfit.problem import InfeasibleError, Problem
 from metricfit.types import FloatArray
 
-# The sample's answer is forgotten but for its rules, so that more calls than these are not worth their time.
-SAMPLE_CALLS = 200
-MODEL_CALLS, MODEL_TOL = 60, 1e-3
+# The sample's answer is forgotten but for its rules, so that more calls or digits are not worth their time.
+SAMPLE_CALLS, SAMPLE_TOL = 200, 1e-3
 
 
 def head_start(problem: Problem, walk: Walk, method: Method) -> list[FloatArray]:
-    """Return the losses of nearly the best rules, found on a stand-in of the oracle; none without one.
+    """Return the losses of rules that are nearly the best, found on a sample of the rows; none if they are few.
 
-    Of many rows, the stand-in is a sample. Of counted labels, it is the same rows with their probabilities as
-    soft labels: there the oracle is exact, so its rules are near the best ones wherever the probabilities are
-    about right. Value and bound never come from the stand-in: the walk asks for these rules on its own rows
-    and labels, and goes on from there.
+    The sample has its probabilities as soft labels, also where labels are counted: there the oracle is exact, and its
+    rules do not follow the few labels of a rare class. Value and bound never come from the sample: the walk asks for
+    these rules on its own rows and labels, and goes on from there.
     """
-    oracle, calls = walk.oracle, SAMPLE_CALLS
-    soften, draw = getattr(oracle, "as_model", None), getattr(oracle, "sample", None)
-    costly = getattr(oracle, "costly", False)
-    if draw is not None and costly:
-        small = PluginOracle(draw(), "model" if oracle.exact else "labels", getattr(oracle, "threads", 1))
-    elif soften is not None and not oracle.exact:
-        small, calls = soften(), min(MODEL_CALLS, walk.max_calls // 4)
-    else:
+    draw, costly = getattr(walk.oracle, "sample", None), getattr(walk.oracle, "costly", False)
+    if draw is None or not costly:
         return []
+    small = PluginOracle(draw(), "model", getattr(walk.oracle, "threads", 1))
     program = problem.bind(small.axes, small.margins)
-    trial = Walk(program, small, max(walk.tol, MODEL_TOL), calls, walk.max_seconds / 2, walk.seed)
-    if calls < 4 or method.refusal(program) is not None:
+    trial = Walk(program, small, max(walk.tol, SAMPLE_TOL), SAMPLE_CALLS, walk.max_seconds / 2, walk.seed)
+    if method.refusal(program) is not None:
         return []
     try:
         outcome = run(method, program, trial)
     except InfeasibleError:  # the walk's own rows and labels may still keep the constraints
         return []
     walk.interrupted = outcome.status == "stopped"  # nobody but the user stops it
-    if not costly:  # these calls read all rows
-        walk.calls += trial.calls
     return _heaviest_first(trial, outcome)
 
 

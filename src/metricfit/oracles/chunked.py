@@ -6,7 +6,6 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
 from typing import Literal
 
 import numpy as np
@@ -190,12 +189,6 @@ class ChunkedOracle:
         self.margins = (self.soft if self.exact else rows.totals) / self.total
         self.prior_shift = log_ratio(rows.totals.sum(axis=0), self.soft.sum(axis=0))
         self._sample = sample_rows(self.axes, taken, rows.totals)
-
-    def as_model(self) -> ChunkedOracle:
-        """Return the same rows with their probabilities as soft labels, which no pass is needed for."""
-        model = copy(self)
-        model.exact, model.margins, model.passes = True, self.soft / self.total, 0
-        return model
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic, in one pass."""

@@ -8,7 +8,6 @@ collection.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -148,12 +147,6 @@ class DaskOracle:
         self.weight = float(self.totals.sum())
         self.margins = (self.soft if self.exact else self.totals) / self.weight
         self.prior_shift = log_ratio(self.totals.sum(axis=0), self.soft.sum(axis=0))
-
-    def as_model(self) -> DaskOracle:
-        """Return the same rows with their probabilities as soft labels, which no pass is needed for."""
-        model = copy(self)
-        model.exact, model.margins, model.passes = True, self.soft / self.weight, 0
-        return model
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic, in one pass."""

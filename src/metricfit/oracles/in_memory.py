@@ -106,10 +106,6 @@ class PluginOracle:
         )
         return np.asarray(tensor)
 
-    def as_model(self) -> PluginOracle:
-        """Return the same rows with their probabilities as soft labels."""
-        return PluginOracle(self.rows, "model", self.threads)
-
     def scan(self, loss: FloatArray, layout: Layout) -> Scan:
         """Return the rule of a loss with its weights ready to be scanned one by one, see `metricfit.oracles.scan`."""
         return Scan(self.rows, self.exact, loss, layout, self.engine)
