@@ -12,8 +12,9 @@ help:  ## list the targets
 demo: $(VENV)/.installed  ## install into .venv and run the demonstration
 	$(BIN)/metricfit demo
 
+# One OpenMP thread in each of the two processes: more of them wait for each other.
 test: $(VENV)/.installed-dev  ## run all tests and doctests
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.installed-dev  ## check style, format and types
 	$(BIN)/ruff check .
