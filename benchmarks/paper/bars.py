@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from frames import authors, current, paper, read
+from frames import authors, current, paper, read, two_errors
 from report import Section, mean_curve
 from settings import PAPER_CALLS, PAPER_CALLS_CONSTRAINED, Settings
 from style import LABELS, SETS
 
 PROPOSED = {"hmean": ("frank_wolfe", "gda", "ellipsoid"), "microf1": ("bisection",)}
 CONSTRAINED = ("split_frank_wolfe", "gda", "ellipsoid")
+# Rebuilt with columns that are not the authors': see notes.py.
+OTHER_COLUMNS = ("adult",)
 
 
 def unconstrained(settings: Settings) -> list[list[str]]:
@@ -63,6 +65,15 @@ def constrained(settings: Settings) -> list[list[str]]:
                     best + error,
                 )
             )
+            if dataset in OTHER_COLUMNS:
+                others = [part[part["method"] == m]["test_loss"] for m in CONSTRAINED]
+                rival = min((o for o in others if len(o)), key=lambda o: o.mean(), default=None)
+                if rival is not None:
+                    limit = rival.mean() + two_errors(rival)
+                    source = f"our best other method, {rival.mean():.3f} + {two_errors(rival):.3f}"
+                    rows.append(
+                        _row(f"{what}: test loss on our columns", source, default["test_loss"].mean(), limit)
+                    )
             rows.append(
                 _row(f"{what}: default's largest training violation", "1e-6", default[column].max(), 1e-6)
             )

@@ -37,7 +37,10 @@ def write(settings: Settings) -> None:
         print("\n" + section.plain())
     first, rest = made[0], made[1:]
     missed = [row[0] for row in first.rows if row[-1] == "missed"]
-    causes = "\n".join(f"- **{bar}.** {CAUSES.get(bar, 'Not known yet.')}" for bar in missed)
+    why = {part: [bar for bar in missed if part in bar] for part in CAUSES}
+    told = [f"- **{'; '.join(bars)}.** {CAUSES[part]}" for part, bars in why.items() if bars]
+    unknown = [bar for bar in missed if not any(bar in bars for bars in why.values())]
+    causes = "\n".join([*told, *(f"- **{bar}.** Not known yet." for bar in unknown)])
     body = [_text("introduction").format(budgets=_budgets(settings), splits=settings.splits)]
     body.append(
         first.markdown()
