@@ -38,7 +38,7 @@ def collection(rows: int, classes: int, count: int) -> tuple[da.Array, da.Array]
         for number in range(count)
     ]
     whole = da.concatenate(parts)
-    return whole[:, 1:], whole[:, 0].astype(np.int32)
+    return whole[:, 1:].map_blocks(np.ascontiguousarray), whole[:, 0].astype(np.int32)
 
 
 def timed(*arguments, **options) -> tuple[float, mf.Result]:

@@ -102,6 +102,7 @@ class PluginOracle:
             weights,
             self.axes.match,
             layout=layout,
+            threads=self.threads,
             engine=self.engine,
         )
         return np.asarray(tensor)
