@@ -15,7 +15,7 @@ import time
 import dask.array as da
 import numpy as np
 from dask.distributed import Client, LocalCluster
-from disk import blocks
+from rows import blocks
 
 import metricfit as mf
 

@@ -17,16 +17,16 @@ MODEL_CALLS, MODEL_TOL = 60, 1e-3
 def head_start(problem: Problem, walk: Walk, method: Method) -> list[FloatArray]:
     """Return the losses of rules that are nearly the best, found on a stand-in of the walk's oracle; none without one.
 
-    Of many rows, the stand-in is a sample. Of counted labels, it is the same rows with their probabilities as
-    soft labels: there the oracle is exact, so its rules are near the best ones wherever the probabilities are
-    about right. Value and bound never come from the stand-in: the walk asks for these rules on its own rows and
-    labels, and goes on from there.
+    Of many rows, the stand-in is a sample. In place of counted labels, it has the probabilities as soft labels:
+    there the oracle is exact, so its rules are near the best ones wherever the probabilities are about right, and
+    those of a sample do not follow the few labels of a rare class. Value and bound never come from the stand-in:
+    the walk asks for these rules on its own rows and labels, and goes on from there.
     """
     oracle, calls = walk.oracle, SAMPLE_CALLS
     draw, soften = getattr(oracle, "sample", None), getattr(oracle, "as_model", None)
     rows = None if draw is None else draw()
     if rows is not None:
-        small = PluginOracle(rows, "model" if oracle.exact else "labels", getattr(oracle, "threads", 1))
+        small = PluginOracle(rows, "model", getattr(oracle, "threads", 1))
     elif soften is not None and not oracle.exact:
         small, calls = soften(), min(MODEL_CALLS, walk.max_calls // 4)
     else:

@@ -173,7 +173,7 @@ def test_a_worker_killed_in_the_middle_of_a_solve(client, data):
 
 
 def test_start_from_a_sample(data, monkeypatch):
-    monkeypatch.setattr(dask_oracle, "SAMPLE_ENTRIES", 0)
+    monkeypatch.setattr(dask_oracle, "worth_a_sample", lambda *shape: True)
     proba, y, *_ = collections(data, "arrays")
     oracle = oracle_for(proba, y, confusion="model")
     sample = oracle.sample()

@@ -19,7 +19,7 @@ from metricfit.axes import distinct_labels
 from metricfit.confusion import Axes, Cells, class_labels
 from metricfit.layout import Layout
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.blocks import SAMPLE_ENTRIES, fractions, log_ratio, sample_rows
+from metricfit.oracles.blocks import fractions, log_ratio, sample_rows, worth_a_sample
 from metricfit.oracles.cluster import runner, tree_sum
 from metricfit.oracles.held import (
     RawBlock,
@@ -181,7 +181,7 @@ class DaskOracle:
 
     def sample(self) -> Rows | None:
         """Return some of the rows, stratified by class and cell; None if a pass over all of them costs little."""
-        if self.rows.n_rows * self.axes.n < SAMPLE_ENTRIES:
+        if not worth_a_sample(self.rows.n_rows, self.axes.n):
             return None
         self.passes += 1
         run = runner()

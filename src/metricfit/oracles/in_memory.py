@@ -10,7 +10,7 @@ import numpy as np
 from metricfit.layout import Layout
 from metricfit.oracles import kernels
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.blocks import SAMPLE_ENTRIES, Block, fractions, sample_rows
+from metricfit.oracles.blocks import Block, fractions, sample_rows, worth_a_sample
 from metricfit.oracles.rows import Rows
 from metricfit.oracles.scan import Scan
 from metricfit.oracles.shortcuts import Shortcut
@@ -118,7 +118,7 @@ class PluginOracle:
     def sample(self) -> Rows | None:
         """Return some of the rows, stratified by class and cell; None if a pass over all of them costs little."""
         rows = self.rows
-        if rows.proba.size < SAMPLE_ENTRIES:
+        if not worth_a_sample(*rows.proba.shape):
             return None
         block = Block(rows.proba, rows.labels, rows.cells, rows.weights)
         shape = len(self.axes.cells), self.axes.n

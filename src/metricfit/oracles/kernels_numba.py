@@ -126,17 +126,21 @@ def mixture_confusion_numba(
     n_cells, n, k = cell_weights.shape[0], P.shape[1], losses.shape[3]
     # Each cell uses few of the rules. Turn q decides a row by the q-th heaviest rule of its own cell.
     cells, heaviest = np.arange(n_cells), np.argsort(-cell_weights, axis=1, kind="stable")
-    turns = [
-        (_rule(P, losses[q, cells], match, layout), cell_weights[cells, q])
-        for q in heaviest.T[: np.count_nonzero(cell_weights, axis=1).max()]
-    ]
+    turns = heaviest.T[: np.count_nonzero(cell_weights, axis=1).max()]
+    rules = [_rule(P, losses[q, cells], match, layout) for q in turns]
+    shares = np.stack([cell_weights[cells, q] for q in turns], axis=1)
 
     def task(chunk: slice) -> FloatArray:
-        part = rows[chunk]
-        decisions, tensor = np.empty(len(part.P), np.int32), np.zeros((n_cells, n, k))
-        for rule, share in turns:
-            tensor += share[:, None, None] * _tensor(part, rule(part, decisions), n_cells, k)
-        return tensor
+        part, decisions = rows[chunk], np.empty((len(rules), chunk.stop - chunk.start), np.int32)
+        for rule, made in zip(rules, decisions, strict=True):
+            rule(part, made)
+        if part.y is None:
+            sums = np.zeros((n_cells, k, n))
+            _jit.tally_soft_mixture(part.P, part.cell, part.weight, decisions.T.copy(), shares, sums)
+            return sums.swapaxes(1, 2)
+        parts = zip(shares.T, decisions, strict=True)
+        total: Any = sum(share[:, None, None] * _tensor(part, made, n_cells, k) for share, made in parts)
+        return total
 
     return _total(_each(task, _chunks(P, n_cells * n * k), threads), P, weight)
 
