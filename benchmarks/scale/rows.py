@@ -54,13 +54,21 @@ def best(work: Callable[[], object], repeats: int) -> tuple[float, object]:
     return shortest, answer
 
 
-def resident(peak: bool = True) -> float:
-    """Return the largest (or the current) resident memory of this process in GB."""
+def resident() -> float:
+    """Return the largest resident memory of this process in GB."""
     status = Path("/proc/self/status")
     if status.exists():  # what getrusage says includes the process that started this one
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-        return int(lines["VmHWM" if peak else "VmRSS"].split()[0]) * 1024 / 1e9
+        return int(lines["VmHWM"].split()[0]) * 1024 / 1e9
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+def forget_peak() -> float:
+    """Let the largest resident memory be the current one from now on, where the system can, and return it in GB."""
+    clear = Path("/proc/self/clear_refs")
+    if clear.exists():
+        clear.write_text("5")
+    return resident()
