@@ -7,7 +7,8 @@ the compiled code. With soft labels ("model") the gap is a proof; with counted l
 
 ``--against`` also runs Algorithm 1 of the paper. Its time is that of an iteration with a NumPy oracle (the median of
 some, as all cost the same) times 5,000. Its loss is that of 5,000 iterations indeed, for which the compiled oracle
-counts: it takes the same decisions, in less time. METRICFIT_DATA adds the 945 classes of debian_maintainer_mlp.npz.
+counts: it takes the same decisions, in less time. Its loss is often nearer to the best one than 1e-4, so the solve that
+it is compared with goes on to 1e-8. METRICFIT_DATA adds the 945 classes of debian_maintainer_mlp.npz.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import metricfit as mf
 from metricfit.oracles import PluginOracle, Rows
 
 ITERATIONS = 5_000
-FASTER = 500
+FASTER, CLOSE = 500, 1e-8
 FILE = "debian_maintainer_mlp.npz"
 
 
@@ -95,8 +96,9 @@ def frank_wolfe(oracle, prior: np.ndarray, iterations: int) -> tuple[np.ndarray,
     return recall, seconds
 
 
-def against(proba: np.ndarray, y: np.ndarray, confusion: str, found: mf.Result, seconds: float) -> str:
-    labels = y if confusion == "labels" else None
+def against(proba: np.ndarray, y: np.ndarray, confusion: str) -> str:
+    labels, options = y if confusion == "labels" else None, {"confusion": confusion, "tol": CLOSE}
+    seconds, found = best(lambda: mf.optimize(proba, y, "h_mean", **options), 3)
     oracle = PluginOracle(Rows.of(proba, y, classes=range(proba.shape[1])), confusion)
     prior, plain = oracle.margins[0], Plain(proba, labels)
     gains = 1 / prior / prior.size
@@ -108,7 +110,8 @@ def against(proba: np.ndarray, y: np.ndarray, confusion: str, found: mf.Result, 
     kept = ratio >= FASTER and ours < reached
     return (
         f"    NumPy Frank-Wolfe: {1e3 * each:.1f} ms an iteration, {ITERATIONS} take {ITERATIONS * each:.0f} s, loss "
-        f"{reached:.6f}; ours {ours:.6f} in 1/{ratio:.0f} of the time: {'kept' if kept else 'MISSED'}"
+        f"{reached:.7f}\n    ours to {CLOSE:g}: loss lower by {reached - ours:.1e} (gap {found.gap:.0e}), "
+        f"{found.n_oracle_calls} calls, {seconds:.3f} s, 1/{ratio:.0f} of the time: {'kept' if kept else 'MISSED'}"
     )
 
 
@@ -130,7 +133,6 @@ def main() -> None:
         proba, y = case.load()
         classes = range(proba.shape[1])
         for confusion in ("model", "labels"):
-            one = np.inf
             for threads in (1, 2):
 
                 def solve(confusion=confusion, threads=threads, proba=proba, y=y, classes=classes, case=case):
@@ -141,14 +143,14 @@ def main() -> None:
                 read = best(proba.sum, 5)[0]
                 seconds, found = best(solve, options.repeats)
                 read = min(read, best(proba.sum, 5)[0])
-                one, bar = min(one, seconds), "" if case.bar is None else str(case.bar)
+                bar = "" if case.bar is None else str(case.bar)
                 print(
                     f"{case.name:26} {confusion:9} {threads:7d} {1e3 * read:8.2f} {seconds:8.3f} {seconds / read:6.1f} "
                     f"{bar:>4} {found.n_oracle_calls:5d} {found.gap:8.1e} {found.value:8.5f} {found.status}",
                     flush=True,
                 )
             if options.against:
-                print(against(proba, y, confusion, found, one), flush=True)
+                print(against(proba, y, confusion), flush=True)
 
 
 if __name__ == "__main__":

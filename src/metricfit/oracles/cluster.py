@@ -109,8 +109,9 @@ class Cluster:
         """Compute delayed blocks and return them in groups that are on one worker, each to be one task of a pass."""
         blocks = self._guarded(self.client.compute, list(delayed))
         self._guarded(self._finished, blocks)
-        places = self._guarded(self.client.who_has, blocks)
-        threads = self._guarded(self.client.nthreads)
+        scheduler = self.client.scheduler
+        places = self._guarded(self._asked, scheduler.who_has, keys=[block.key for block in blocks])
+        threads = self._guarded(self._asked, scheduler.ncores, workers=None)
         by_worker: dict[str, list[Any]] = defaultdict(list)
         for block in blocks:
             by_worker[next(iter(places.get(block.key) or ("",)))].append(block)
@@ -125,7 +126,7 @@ class Cluster:
             try:
                 wait(handles, timeout=PATIENCE)
             except TimeoutError:
-                self._ask_for_a_sign()
+                self._asked(self.client.scheduler.identity)
             else:
                 return
 
@@ -138,11 +139,12 @@ class Cluster:
             except TimeoutError:
                 if answer.done():  # raised by a task
                     raise
-                self._ask_for_a_sign()
+                self._asked(self.client.scheduler.identity)
 
-    def _ask_for_a_sign(self) -> None:
+    def _asked(self, question: Callable[..., Any], **options: Any) -> Any:
+        """Return what the scheduler answers."""
         try:
-            self.client.sync(self.client.scheduler.identity, callback_timeout=SILENCE)
+            return self.client.sync(question, callback_timeout=SILENCE, **options)
         except TimeoutError as error:
             raise SchedulerLost(self._message()) from error
 
