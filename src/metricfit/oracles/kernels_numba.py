@@ -226,14 +226,45 @@ def _chunks(P: FloatArray, size: int) -> list[slice]:
 def _each(task: Callable[[slice], T], chunks: list[slice], threads: int | None) -> Iterator[T]:
     """Return the results of a task for all chunks, in order."""
     n_threads = 1 if threads in (None, 1) else min(effective_n_jobs(threads), len(chunks))
-    return _pool(os.getpid(), n_threads).map(task, chunks) if n_threads > 1 else map(task, chunks)
+    return _shared(task, chunks, n_threads - 1) if n_threads > 1 else map(task, chunks)
+
+
+def _shared(task: Callable[[slice], T], chunks: list[slice], n_helpers: int) -> Iterator[T]:
+    """Yield results in order, while this thread and its helpers each take the next chunk that is left.
+
+    To wake a helper once costs less than to hand it every chunk, which matters in a call of a millisecond.
+    """
+    left, done = iter(range(len(chunks))), 0
+    results: dict[int, T] = {}
+
+    def work() -> None:
+        for place in left:  # a step of an iterator of a range is one step of the interpreter
+            results[place] = task(chunks[place])
+
+    pool = _pool(os.getpid(), n_helpers)
+    helpers = [pool.submit(work) for _ in range(n_helpers)]
+    try:
+        for place in left:
+            results[place] = task(chunks[place])
+            while done in results:
+                yield results.pop(done)
+                done += 1
+    finally:
+        for _ in left:  # nothing if all went well
+            pass
+        for helper in helpers:
+            if not helper.cancel():  # the pool may have been too busy to start it
+                helper.result()
+    while done in results:
+        yield results.pop(done)
+        done += 1
 
 
 @cache
-def _pool(pid: int, n_threads: int) -> ThreadPoolExecutor:
+def _pool(pid: int, n_helpers: int) -> ThreadPoolExecutor:
     # Kept, as to start threads takes longer than many a call. For each process its own: threads do not live
     # on in a process that was forked.
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="metricfit")
+    return ThreadPoolExecutor(n_helpers, thread_name_prefix="metricfit")
 
 
 def _total(statistics: Iterator[FloatArray], P: FloatArray, weight: FloatArray | None) -> FloatArray:
