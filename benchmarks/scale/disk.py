@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import shutil
 import subprocess
 import sys
@@ -19,34 +18,14 @@ import time
 from pathlib import Path
 
 import numpy as np
+from rows import blocks, resident
 
 PASSES, MEMORY = 12, 1.0
-BLOCK = 100_000
 PROBLEMS = {
     "h_mean": ("h_mean", ()),
     "g_mean": ("g_mean", ()),
     "h_mean under a coverage constraint": ("h_mean", ("coverage_deviation() <= 0.02",)),
 }
-
-
-def blocks(rows: int, classes: int, seed: int = 0):
-    """Yield labels and calibrated probabilities: shares like 1/i, and classes that are unequally hard to tell."""
-    world, random = np.random.default_rng(0), np.random.default_rng([1, seed])
-    prior = 1 / np.arange(1.0, classes + 1)
-    prior = world.permutation(prior / prior.sum())
-    shift = world.uniform(1, 4, classes).astype(np.float32)
-    constant = (np.log(prior) - shift**2 / 2).astype(np.float32)
-    for start in range(0, rows, BLOCK):
-        y = random.choice(classes, min(BLOCK, rows - start), p=prior)
-        # Coordinate i is normal with mean shift[i] in class i and 0 elsewhere; Bayes' rule gives the probabilities.
-        x = random.standard_normal((len(y), classes), dtype=np.float32)
-        x[np.arange(len(y)), y] += shift[y]
-        x *= shift
-        x += constant
-        x -= x.max(axis=1, keepdims=True)
-        np.exp(x, out=x)
-        x /= x.sum(axis=1, keepdims=True)
-        yield y, x
 
 
 def write(folder: Path, rows: int, classes: int, parquet: bool) -> None:
@@ -108,16 +87,6 @@ def solve(folder: Path, problem: str, confusion: str, threads: int) -> None:
             }
         )
     )
-
-
-def resident() -> float:
-    """Largest resident memory of this process in GB."""
-    status = Path("/proc/self/status")
-    if status.exists():  # what getrusage says includes the process that started this one
-        lines = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-        return int(lines["VmHWM"].split()[0]) * 1024 / 1e9
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
 
 
 def main() -> None:

@@ -105,7 +105,20 @@ def encode_labels(y: Any, classes: Sequence[Label], name: str = "y") -> IntArray
     >>> encode_labels(["ok", "fraud", "ok"], ("fraud", "ok"))
     array([1, 0, 1], dtype=int32)
     """
-    values, codes = factorize(y, name)
+    return place_values(*factorize(y, name), classes, name)
+
+
+def place_values(
+    values: Sequence[Label], codes: IntArray, classes: Sequence[Label], name: str = "y"
+) -> IntArray:
+    """Return the index among the classes of each row's value, ``values[codes[i]]``; see `encode_labels`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> place_values(["fraud"], np.array([0, 0]), ("ok", "fraud"))
+    array([1, 1], dtype=int32)
+    """
     index = {value: i for i, value in enumerate(classes)}
     table = np.array([index.get(value, -1) for value in values], dtype=np.int32)
     if (table < 0).any():

@@ -173,7 +173,7 @@ def test_a_worker_killed_in_the_middle_of_a_solve(client, data):
 
 
 def test_start_from_a_sample(data, monkeypatch):
-    monkeypatch.setattr(dask_oracle, "SAMPLE_ENTRIES", 0)
+    monkeypatch.setattr(dask_oracle, "worth_a_sample", lambda *shape: True)
     proba, y, *_ = collections(data, "arrays")
     oracle = oracle_for(proba, y, confusion="model")
     sample = oracle.sample()
@@ -185,26 +185,49 @@ def test_start_from_a_sample(data, monkeypatch):
     assert found.value == pytest.approx(expected.value, abs=1e-4)
 
 
-def test_a_dead_scheduler_is_an_error(data):
-    host = subprocess.Popen(
+@pytest.fixture
+def host():
+    """Return the process of a scheduler, with the client that is connected to it."""
+    process = subprocess.Popen(
         [sys.executable, "-c", HOST], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     try:
-        with Client(host.stdout.readline().strip(), set_as_default=False) as own, own.as_current():
-            proba, y, *_ = collections(data, "arrays")
-            oracle = oracle_for(proba, y)
-            (loss,) = losses(oracle, "full", 1)
-            assert oracle(loss, "full").statistic.sum() == pytest.approx(1)
-            host.kill()
-            with pytest.raises(SchedulerLost, match=r"scheduler at tcp://127\.0\.0\.1.* cannot be reached"):
-                oracle(loss, "full")
-            with pytest.raises(ValueError, match="cannot be reached"):
-                mf.optimize(proba, y, "g_mean")
+        with Client(process.stdout.readline().strip(), set_as_default=False) as own, own.as_current():
+            yield process
             own.close(timeout=1)
     finally:
-        host.kill()
-        host.wait()
-        host.stdout.close()
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_a_dead_scheduler_is_an_error(host, data):
+    proba, y, *_ = collections(data, "arrays")
+    oracle = oracle_for(proba, y)
+    (loss,) = losses(oracle, "full", 1)
+    assert oracle(loss, "full").statistic.sum() == pytest.approx(1)
+    host.kill()
+    with pytest.raises(SchedulerLost, match=r"scheduler at tcp://127\.0\.0\.1.* cannot be reached"):
+        oracle(loss, "full")
+    with pytest.raises(ValueError, match="cannot be reached"):
+        mf.optimize(proba, y, "g_mean")
+
+
+def test_a_scheduler_that_says_nothing_is_an_error(host, data, monkeypatch):
+    from metricfit.oracles import cluster
+
+    assert cluster.PATIENCE + cluster.SILENCE < 30
+    proba, y, *_ = collections(data, "arrays")
+    oracle = oracle_for(proba, y)
+    (loss,) = losses(oracle, "full", 1)
+    monkeypatch.setattr(cluster, "PATIENCE", 0.5)
+    monkeypatch.setattr(cluster, "SILENCE", 1.0)
+    # A stopped process keeps its connections open, unlike a killed one: nothing but time tells.
+    host.send_signal(signal.SIGSTOP)
+    with pytest.raises(SchedulerLost, match="cannot be reached"):
+        oracle(loss, "full")
+    with pytest.raises(SchedulerLost, match="cannot be reached"):
+        oracle_for(proba, y)
 
 
 def with_block(data, number, change):

@@ -48,6 +48,10 @@ def minimise_quadratic(
     constant = columns.program.constant
     count, width, cells = len(columns), constant.size, len(columns.program.axes.cells)
     rows, offsets = body.system()
+    if count < width and not offsets.size and not body.maxima:
+        slope = gradient - hessian.times(u - constant)
+        slope[: cost.size] += cost
+        return _over_columns(columns, slope, hessian), np.zeros(0)
     unknowns, equations = count + width + len(body.maxima), width + cells
     mixed, rest, each = columns.matrix, rows.tocoo(), np.arange(count)
     ones = np.ones(max(count, width))
@@ -71,17 +75,44 @@ def minimise_quadratic(
     linear[count : count + width] = gradient - hessian.times(u)
     linear[count : count + cost.size] += cost
     cones = [clarabel.ZeroConeT(equations), clarabel.NonnegativeConeT(offsets.size + count)]
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
     spare = SPARE * body.belongs_to(Limit)
     for slack in (spare, 0 * spare) if spare.any() else (spare,):
         right = np.concatenate([constant, np.ones(cells), -offsets - slack, np.zeros(count)])
-        answer = clarabel.DefaultSolver(quadratic, linear, system, right, cones, settings).solve()
+        answer = clarabel.DefaultSolver(quadratic, linear, system, right, cones, _settings()).solve()
         x, z = np.array(answer.x), np.array(answer.z)
         if str(answer.status) in ("Solved", "AlmostSolved") and np.isfinite(x).all() and np.isfinite(z).all():
             return x[:count], z[equations : equations + offsets.size]
     raise Unsolved(str(answer.status))
+
+
+def _over_columns(columns: Columns, slope: FloatArray, hessian: Triplets) -> FloatArray:
+    """Minimise ``slope @ v + v @ hessian @ v / 2``, v less its constant, with no unknowns but the columns' weights.
+
+    With many classes these are few, and the program over v as well would take most of the time of a solve.
+    """
+    import clarabel
+
+    mixed, count, cells = columns.matrix, len(columns), len(columns.program.axes.cells)
+    bend = sp.csr_array((hessian.value, (hessian.row, hessian.column)), shape=(slope.size, slope.size))
+    quadratic = sp.csc_matrix(sp.triu((mixed.T @ bend @ mixed).tocsc()))
+    each, ones = np.arange(count), np.ones(count)
+    system = _matrix([columns.cell, cells + each], [each, each], [ones, -ones], (cells + count, count))
+    right = np.concatenate([np.ones(cells), np.zeros(count)])
+    cones = [clarabel.ZeroConeT(cells), clarabel.NonnegativeConeT(count)]
+    answer = clarabel.DefaultSolver(quadratic, slope @ mixed, system, right, cones, _settings()).solve()
+    alpha = np.array(answer.x)
+    if str(answer.status) not in ("Solved", "AlmostSolved") or not np.isfinite(alpha).all():
+        raise Unsolved(str(answer.status))
+    return alpha
+
+
+def _settings() -> Any:
+    import clarabel
+
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    return settings
 
 
 def _matrix(

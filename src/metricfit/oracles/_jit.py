@@ -256,6 +256,31 @@ def tally_labels(y: Any, cell: Any, weight: Any, decisions: Any, out: Any) -> No
 
 
 @_kernel
+def tally_soft_mixture(P: Any, cell: Any, weight: Any, decisions: Any, shares: Any, out: Any) -> None:
+    """Add the confusion tensor of soft labels of a mixture to ``out``, (cells, k, n).
+
+    ``decisions`` are (rows, rules) and ``shares`` (cells, rules). Rules mostly agree, so that most rows are
+    read and added once, not once for each rule.
+    """
+    n_rules = shares.shape[1]
+    for r in range(P.shape[0]):
+        a = np.uintp(cell[r]) if cell.size else np.uintp(0)
+        w = weight[r] if weight.size else 1.0
+        for q in range(n_rules):
+            decision, share = decisions[r, q], shares[a, q]
+            for s in range(q):
+                if decisions[r, s] == decision:
+                    share = 0.0  # has been added there
+            for s in range(q + 1, n_rules):
+                if decisions[r, s] == decision and share > 0.0:
+                    share += shares[a, s]
+            if share > 0.0:
+                total = out[a, np.uintp(decision)]
+                for i in range(P.shape[1]):
+                    total[i] += w * share * P[r, i]
+
+
+@_kernel
 def tally_soft(P: Any, cell: Any, weight: Any, decisions: Any, out: Any) -> None:
     """Add the confusion tensor of soft labels to ``out``, (cells, k, n): a row of P lies along its memory."""
     for r in range(decisions.size):

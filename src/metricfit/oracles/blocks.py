@@ -16,8 +16,9 @@ from metricfit.types import FloatArray, IntArray
 # Rows of a sample, and those of each class in each cell that it takes at least (all, if there are fewer).
 SAMPLE_ROWS = 50_000
 STRATUM_ROWS = 20
-# Probabilities in memory from which on the rules of a sample save more calls than the sample costs.
-SAMPLE_ENTRIES = 500_000_000
+# Probabilities in memory from which on the rules of a sample save more than it costs, if it is a small part of the rows.
+SAMPLE_ENTRIES = 50_000_000
+SAMPLE_PART = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +131,17 @@ def log_ratio(labels: FloatArray, means: FloatArray) -> FloatArray:
     """
     tiny = 1e-12 * labels.sum()
     return np.log(np.maximum(labels, tiny)) - np.log(np.maximum(means, tiny))
+
+
+def worth_a_sample(rows: int, classes: int) -> bool:
+    """Return whether passes over all rows cost so much that a sample should be solved first.
+
+    Examples
+    --------
+    >>> worth_a_sample(1_000_000, 100), worth_a_sample(50_000, 1000), worth_a_sample(1_000_000, 2)
+    (True, False, False)
+    """
+    return rows * classes >= SAMPLE_ENTRIES and SAMPLE_PART * rows >= SAMPLE_ROWS
 
 
 def fractions(counts: IntArray, size: int = SAMPLE_ROWS) -> FloatArray:

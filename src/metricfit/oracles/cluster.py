@@ -6,6 +6,7 @@ keeps: what a lost worker held is computed again.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -14,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-# Groups of blocks for each thread of the workers: enough to even out, few because each costs the scheduler a task.
-GROUPS = 2
 # Seconds of waiting after which the scheduler is asked for a sign of life, and for which it may then be silent.
 PATIENCE = 5.0
 SILENCE = 15.0
@@ -57,21 +56,17 @@ def runner() -> Local | Cluster:
 class Local:
     """Dask's default scheduler, threads unless the user has configured another."""
 
-    def keep(self, delayed: Sequence[Any]) -> list[Any]:
-        """Compute delayed values and keep the results where they are."""
-        import dask
-
-        return list(dask.persist(*delayed))
-
     def each(self, function: Callable[..., Any], blocks: Sequence[Any], *arguments: Any) -> list[Any]:
         """Return what a function makes of each block, not fetched."""
         import dask
 
         return [dask.delayed(function, pure=False)(block, *arguments) for block in blocks]
 
-    def keep_each(self, function: Callable[..., Any], groups: Sequence[Any], *arguments: Any) -> list[Any]:
+    def keep(self, function: Callable[..., Any], groups: Sequence[Any], *arguments: Any) -> list[Any]:
         """Compute what a function makes of each group and keep the results where they are."""
-        return self.keep(self.each(function, groups, *arguments))
+        import dask
+
+        return list(dask.persist(*self.each(function, groups, *arguments)))
 
     def fetch(self, handles: Sequence[Any]) -> list[Any]:
         """Return results."""
@@ -79,9 +74,11 @@ class Local:
 
         return list(dask.compute(*handles))
 
-    def groups(self, blocks: Sequence[Any]) -> list[list[Any]]:
-        """Return the blocks in groups, each to be one task of a pass."""
-        return _cut(list(blocks), GROUPS * (os.cpu_count() or 1))
+    def groups(self, delayed: Sequence[Any]) -> list[list[Any]]:
+        """Compute delayed blocks and return them in groups, each to be one task of a pass."""
+        import dask
+
+        return _cut(list(dask.persist(*delayed)), os.cpu_count() or 1)
 
 
 class Cluster:
@@ -90,50 +87,66 @@ class Cluster:
     def __init__(self, client: Any) -> None:
         self.client = client
 
-    def keep(self, delayed: Sequence[Any]) -> list[Any]:
-        """Compute delayed values and keep the results where they are."""
-        return list(self._guarded(self.client.compute, list(delayed)))
-
     def each(self, function: Callable[..., Any], blocks: Sequence[Any], *arguments: Any) -> list[Any]:
         """Return what a function makes of each block, not fetched."""
         shared: Any = arguments
         if sum(getattr(argument, "nbytes", 0) for argument in arguments) > LARGE:
             shared = self._guarded(self.client.submit, _same, arguments, pure=False)
-        return [
-            self._guarded(self.client.submit, _applied, function, block, shared, pure=False)
-            for block in blocks
-        ]
+        count = len(blocks)
+        # One message for all tasks: the client sends another one only some milliseconds later.
+        tasks = [function] * count, list(blocks), [shared] * count
+        return list(self._guarded(self.client.map, _applied, *tasks, pure=False))
 
-    def keep_each(self, function: Callable[..., Any], groups: Sequence[Any], *arguments: Any) -> list[Any]:
+    def keep(self, function: Callable[..., Any], groups: Sequence[Any], *arguments: Any) -> list[Any]:
         """Compute what a function makes of each group and keep the results where they are."""
         return self.each(function, groups, *arguments)
 
     def fetch(self, handles: Sequence[Any]) -> list[Any]:
         """Return results; raise `SchedulerLost` if there is no scheduler to give them."""
-        return [self._guarded(self._awaited, handle) for handle in handles]
+        return list(self._guarded(self._gathered, list(handles)))
 
-    def groups(self, blocks: Sequence[Any]) -> list[list[Any]]:
-        """Return the blocks in groups that are on the same worker, each to be one task of a pass."""
-        places = self._guarded(self.client.who_has, list(blocks))
-        threads = self._guarded(self.client.nthreads)
+    def groups(self, delayed: Sequence[Any]) -> list[list[Any]]:
+        """Compute delayed blocks and return them in groups that are on one worker, each to be one task of a pass."""
+        blocks = self._guarded(self.client.compute, list(delayed))
+        self._guarded(self._finished, blocks)
+        scheduler = self.client.scheduler
+        places = self._guarded(self._asked, scheduler.who_has, keys=[block.key for block in blocks])
+        threads = self._guarded(self._asked, scheduler.ncores, workers=None)
         by_worker: dict[str, list[Any]] = defaultdict(list)
         for block in blocks:
             by_worker[next(iter(places.get(block.key) or ("",)))].append(block)
-        return [
-            group for worker, own in by_worker.items() for group in _cut(own, GROUPS * threads.get(worker, 1))
-        ]
+        # One group for each thread, as every task costs the scheduler time in every call.
+        return [group for worker, own in by_worker.items() for group in _cut(own, threads.get(worker, 1))]
 
-    def _awaited(self, future: Any) -> Any:
+    def _finished(self, handles: list[Any]) -> None:
+        """Wait until handles have results, or errors."""
+        from distributed import wait
+
         while True:
             try:
-                return future.result(timeout=PATIENCE)
+                wait(handles, timeout=PATIENCE)
             except TimeoutError:
-                if future.done():
-                    raise
+                self._asked(self.client.scheduler.identity)
+            else:
+                return
+
+    def _gathered(self, handles: list[Any]) -> Any:
+        gathering = self.client.gather(handles, asynchronous=True)
+        answer = asyncio.run_coroutine_threadsafe(gathering, self.client.loop.asyncio_loop)
+        while True:
             try:
-                self.client.sync(self.client.scheduler.identity, callback_timeout=SILENCE)
-            except TimeoutError as error:
-                raise SchedulerLost(self._message()) from error
+                return answer.result(timeout=PATIENCE)
+            except TimeoutError:
+                if answer.done():  # raised by a task
+                    raise
+                self._asked(self.client.scheduler.identity)
+
+    def _asked(self, question: Callable[..., Any], **options: Any) -> Any:
+        """Return what the scheduler answers."""
+        try:
+            return self.client.sync(question, callback_timeout=SILENCE, **options)
+        except TimeoutError as error:
+            raise SchedulerLost(self._message()) from error
 
     def _guarded(self, action: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         from distributed.client import FutureCancelledError
@@ -158,7 +171,7 @@ class Cluster:
 
 
 def tree_sum(run: Local | Cluster, parts: Sequence[Any], fan_in: int = 16) -> Any:
-    """Return the sum of results, added up in a tree on the workers, as arrays or tuples of arrays.
+    """Return the sum of results, added up in a tree on the workers up to its root, as arrays or tuples of arrays.
 
     Examples
     --------
@@ -168,9 +181,9 @@ def tree_sum(run: Local | Cluster, parts: Sequence[Any], fan_in: int = 16) -> An
     [0.0, 0.0, 0.0]
     """
     level = list(parts)
-    while len(level) > 1:
+    while len(level) > fan_in:
         level = run.each(added, [level[start : start + fan_in] for start in range(0, len(level), fan_in)])
-    return run.fetch(level)[0]
+    return added(run.fetch(level))
 
 
 def _cut(items: list[Any], count: int) -> list[list[Any]]:

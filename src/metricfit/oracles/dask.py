@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -18,9 +19,17 @@ from metricfit.axes import distinct_labels
 from metricfit.confusion import Axes, Cells, class_labels
 from metricfit.layout import Layout
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.blocks import SAMPLE_ENTRIES, fractions, log_ratio, sample_rows
+from metricfit.oracles.blocks import fractions, log_ratio, sample_rows, worth_a_sample
 from metricfit.oracles.cluster import runner, tree_sum
-from metricfit.oracles.held import RawBlock, confusion_of, counts_of, joined, margins_of, taken_of
+from metricfit.oracles.held import (
+    RawBlock,
+    confusion_of,
+    counts_of,
+    facts_of,
+    held_blocks,
+    margins_of,
+    taken_of,
+)
 from metricfit.oracles.partitions import aligned_blocks, width
 from metricfit.oracles.rows import Rows
 from metricfit.types import FloatArray, Label
@@ -35,7 +44,7 @@ class DaskRows:
     axes : Axes
         Classes, decisions and cells of all blocks.
     groups : list
-        Futures, or delayed values, of `HeldBlock`: the rows, each of the blocks that one task goes through.
+        Futures, or delayed values, of lists of `HeldBlock`: the rows that one task goes through.
     n_rows : int
         Their number.
     """
@@ -80,8 +89,8 @@ class DaskRows:
             "sample_weight": sample_weight,
         }
         check = dask.delayed(RawBlock.of, pure=False)
-        raw = run.keep([check(number, n, *parts) for number, parts in enumerate(aligned_blocks(named))])
-        facts = run.fetch(run.each(RawBlock.facts, raw))
+        raw = run.groups([check(number, n, *parts) for number, parts in enumerate(aligned_blocks(named))])
+        facts = [fact for group in run.fetch(run.each(facts_of, raw)) for fact in group]
         rows = sum(fact.rows for fact in facts)
         if not rows:
             raise ValueError("proba has no rows; pass at least one row")
@@ -101,7 +110,7 @@ class DaskRows:
             raise ValueError(
                 "proba has one column, so there is one class and nothing to decide; give two or more"
             )
-        return cls(axes, run.keep_each(joined, run.groups(raw), axes), rows)
+        return cls(axes, run.keep(held_blocks, raw, axes), rows)
 
     def total(self, part: Callable[..., Any], *arguments: Any) -> Any:
         """Return the sum of what a function makes of each block, added up in a tree on the workers."""
@@ -167,7 +176,7 @@ class DaskOracle:
     @property
     def costly(self) -> bool:
         """Whether a pass takes so long that the rules of a sample save time."""
-        return self.rows.n_rows * self.axes.n >= SAMPLE_ENTRIES
+        return worth_a_sample(self.rows.n_rows, self.axes.n)
 
     def sample(self) -> Rows:
         """Return some of the rows, stratified by class and cell; all of them if they are few."""
@@ -178,7 +187,7 @@ class DaskOracle:
         self.passes += 1
         run = runner()
         taken = run.fetch(run.each(taken_of, self.rows.groups, fractions(self.counts)))
-        return sample_rows(self.axes, taken, self.totals)
+        return sample_rows(self.axes, chain.from_iterable(taken), self.totals)
 
 
 def _rank(value: Label) -> tuple[bool, Label]:

@@ -9,13 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from metricfit.axes import place_values
 from metricfit.columns import factorize
-from metricfit.confusion import Axes, Cells, encode_labels
+from metricfit.confusion import Axes, Cells
 from metricfit.layout import Layout
 from metricfit.oracles.blocks import Block
+from metricfit.oracles.cluster import added
 from metricfit.oracles.shortcuts import Shortcut
 from metricfit.types import FloatArray, IntArray, Label
 from metricfit.validation import check_lengths, check_proba, check_weights
+
+# Entries from which on blocks are not joined with others: a run of the kernels is long beside what a call costs.
+LARGE_BLOCK = 2**19
 
 
 class Facts(NamedTuple):
@@ -62,7 +67,7 @@ class RawBlock:
             index = {cell: a for a, cell in enumerate(axes.cells.values)}
             cells = np.array([index.get(cell, 0) for cell in self.cells.values], np.int32)[self.codes]
         with within(self.number):
-            labels = encode_labels(np.array(self.values, object)[self.labels], axes.classes)
+            labels = place_values(self.values, self.labels, axes.classes)
         return Block(self.proba, labels, cells, self.weights)
 
 
@@ -97,46 +102,65 @@ def within(number: int) -> Iterator[None]:
         raise ValueError(f"{error} (in block {number}, counted from 0)") from error
 
 
-def joined(blocks: list[RawBlock], axes: Axes) -> HeldBlock:
-    """Return blocks of one worker as one, with the codes that all blocks share.
+def facts_of(raw: list[RawBlock]) -> list[Facts]:
+    """Return what each of some blocks tells the others."""
+    return [block.facts() for block in raw]
 
-    A call is then one task and one run of the kernels for all of them, however small they are.
+
+def held_blocks(raw: list[RawBlock], axes: Axes) -> list[HeldBlock]:
+    """Return blocks of one worker with the codes that all blocks share, small ones joined with their neighbours.
+
+    However small the blocks are, a call then takes few runs of the kernels; large ones are not copied.
     """
-    parts = [block.coded(axes) for block in blocks]
+    held, small = [], []
+    for block in raw:
+        small.append(block.coded(axes))
+        if sum(part.proba.size for part in small) >= LARGE_BLOCK:
+            held.append(HeldBlock(_joined(small)))
+            small = []
+    return held if not small else [*held, HeldBlock(_joined(small))]
+
+
+def _joined(parts: list[Block]) -> Block:
     if len(parts) == 1:
-        return HeldBlock(parts[0])
+        return parts[0]
     cells = [part.cells for part in parts if part.cells is not None]
     weights = [part.weights for part in parts if part.weights is not None]
-    return HeldBlock(
-        Block(
-            np.concatenate([part.proba for part in parts]),
-            np.concatenate([part.labels for part in parts]),
-            np.concatenate(cells) if cells else None,
-            np.concatenate(weights) if weights else None,
-        )
+    return Block(
+        np.concatenate([part.proba for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate(cells) if cells else None,
+        np.concatenate(weights) if weights else None,
     )
 
 
-def margins_of(held: HeldBlock, n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
+def margins_of(held: list[HeldBlock], n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the number of rows and their weight, by labels and by probabilities, of each class in each cell."""
-    block = held.block
+    return added([_margins(one.block, n_cells, n) for one in held])
+
+
+def _margins(block: Block, n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
     place = block.labels if block.cells is None else block.cells * n + block.labels
     counts = np.bincount(place, minlength=n_cells * n).reshape(n_cells, n)
     totals = np.bincount(place, block.weights, n_cells * n).reshape(n_cells, n).astype(np.float64)
     return counts, totals, block.soft_margins(n_cells)
 
 
-def counts_of(held: HeldBlock, losses: FloatArray, match: IntArray, layout: Layout, soft: bool) -> FloatArray:
+def counts_of(
+    held: list[HeldBlock], losses: FloatArray, match: IntArray, layout: Layout, soft: bool
+) -> FloatArray:
     """Return what the rules of several losses move where."""
-    return np.stack([held.counts(loss, match, layout, soft) for loss in losses])
+    totals = [sum(one.counts(loss, match, layout, soft) for one in held) for loss in losses]
+    return np.stack(totals)
 
 
-def confusion_of(held: HeldBlock, *arguments: Any) -> FloatArray:
+def confusion_of(held: list[HeldBlock], *arguments: Any) -> FloatArray:
     """Return the full tensor of a mixture of rules."""
-    return held.block.confusion(*arguments)
+    return added([one.block.confusion(*arguments) for one in held])
 
 
-def taken_of(held: HeldBlock, wanted: FloatArray) -> Block:
-    """Draw rows of a block."""
-    # Seeded by what is the same wherever the block is.
-    return held.block.taken(wanted, np.random.default_rng(len(held.block)))
+def taken_of(held: list[HeldBlock], wanted: FloatArray) -> list[Block]:
+    """Draw rows of some blocks."""
+    # Seeded by what is the same wherever the blocks are.
+    random = np.random.default_rng(sum(len(one.block) for one in held))
+    return [one.block.taken(wanted, random) for one in held]

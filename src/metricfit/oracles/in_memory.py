@@ -10,7 +10,7 @@ import numpy as np
 from metricfit.layout import Layout
 from metricfit.oracles import kernels
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.blocks import SAMPLE_ENTRIES, SAMPLE_ROWS, Block, fractions, sample_rows
+from metricfit.oracles.blocks import SAMPLE_ROWS, Block, fractions, sample_rows, worth_a_sample
 from metricfit.oracles.rows import Rows
 from metricfit.oracles.scan import Scan
 from metricfit.oracles.shortcuts import Shortcut
@@ -102,6 +102,7 @@ class PluginOracle:
             weights,
             self.axes.match,
             layout=layout,
+            threads=self.threads,
             engine=self.engine,
         )
         return np.asarray(tensor)
@@ -113,7 +114,7 @@ class PluginOracle:
     @property
     def costly(self) -> bool:
         """Whether a pass takes so long that the rules of a sample save time."""
-        return self.rows.proba.size >= SAMPLE_ENTRIES
+        return worth_a_sample(*self.rows.proba.shape)
 
     def sample(self) -> Rows:
         """Return some of the rows, stratified by class and cell; all of them if they are few."""

@@ -126,17 +126,21 @@ def mixture_confusion_numba(
     n_cells, n, k = cell_weights.shape[0], P.shape[1], losses.shape[3]
     # Each cell uses few of the rules. Turn q decides a row by the q-th heaviest rule of its own cell.
     cells, heaviest = np.arange(n_cells), np.argsort(-cell_weights, axis=1, kind="stable")
-    turns = [
-        (_rule(P, losses[q, cells], match, layout), cell_weights[cells, q])
-        for q in heaviest.T[: np.count_nonzero(cell_weights, axis=1).max()]
-    ]
+    turns = heaviest.T[: np.count_nonzero(cell_weights, axis=1).max()]
+    rules = [_rule(P, losses[q, cells], match, layout) for q in turns]
+    shares = np.stack([cell_weights[cells, q] for q in turns], axis=1)
 
     def task(chunk: slice) -> FloatArray:
-        part = rows[chunk]
-        decisions, tensor = np.empty(len(part.P), np.int32), np.zeros((n_cells, n, k))
-        for rule, share in turns:
-            tensor += share[:, None, None] * _tensor(part, rule(part, decisions), n_cells, k)
-        return tensor
+        part, decisions = rows[chunk], np.empty((len(rules), chunk.stop - chunk.start), np.int32)
+        for rule, made in zip(rules, decisions, strict=True):
+            rule(part, made)
+        if part.y is None:
+            sums = np.zeros((n_cells, k, n))
+            _jit.tally_soft_mixture(part.P, part.cell, part.weight, decisions.T.copy(), shares, sums)
+            return sums.swapaxes(1, 2)
+        parts = zip(shares.T, decisions, strict=True)
+        total: Any = sum(share[:, None, None] * _tensor(part, made, n_cells, k) for share, made in parts)
+        return total
 
     return _total(_each(task, _chunks(P, n_cells * n * k), threads), P, weight)
 
@@ -222,14 +226,45 @@ def _chunks(P: FloatArray, size: int) -> list[slice]:
 def _each(task: Callable[[slice], T], chunks: list[slice], threads: int | None) -> Iterator[T]:
     """Return the results of a task for all chunks, in order."""
     n_threads = 1 if threads in (None, 1) else min(effective_n_jobs(threads), len(chunks))
-    return _pool(os.getpid(), n_threads).map(task, chunks) if n_threads > 1 else map(task, chunks)
+    return _shared(task, chunks, n_threads - 1) if n_threads > 1 else map(task, chunks)
+
+
+def _shared(task: Callable[[slice], T], chunks: list[slice], n_helpers: int) -> Iterator[T]:
+    """Yield results in order, while this thread and its helpers each take the next chunk that is left.
+
+    To wake a helper once costs less than to hand it every chunk, which matters in a call of a millisecond.
+    """
+    left, done = iter(range(len(chunks))), 0
+    results: dict[int, T] = {}
+
+    def work() -> None:
+        for place in left:  # a step of an iterator of a range is one step of the interpreter
+            results[place] = task(chunks[place])
+
+    pool = _pool(os.getpid(), n_helpers)
+    helpers = [pool.submit(work) for _ in range(n_helpers)]
+    try:
+        for place in left:
+            results[place] = task(chunks[place])
+            while done in results:
+                yield results.pop(done)
+                done += 1
+    finally:
+        for _ in left:  # nothing if all went well
+            pass
+        for helper in helpers:
+            if not helper.cancel():  # the pool may have been too busy to start it
+                helper.result()
+    while done in results:
+        yield results.pop(done)
+        done += 1
 
 
 @cache
-def _pool(pid: int, n_threads: int) -> ThreadPoolExecutor:
+def _pool(pid: int, n_helpers: int) -> ThreadPoolExecutor:
     # Kept, as to start threads takes longer than many a call. For each process its own: threads do not live
     # on in a process that was forked.
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="metricfit")
+    return ThreadPoolExecutor(n_helpers, thread_name_prefix="metricfit")
 
 
 def _total(statistics: Iterator[FloatArray], P: FloatArray, weight: FloatArray | None) -> FloatArray:
