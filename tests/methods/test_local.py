@@ -146,12 +146,59 @@ def test_predictive_parity_is_kept():
 
 
 @few_rows
+def test_convex_constraints_may_be_kept_by_a_mixture():
+    proba, y = draw(3, 300, 3, power=1.0)
+    # Of 300 rows, no rule decides between 30 and 31; and the 30 likeliest of class 2 are right in 4 of 10 cases.
+    limits = [mf.precision(2) >= 0.4, mf.coverage(2) >= 0.101, mf.coverage(2) <= 0.102]
+    result = mf.optimize(proba, y, "mcc", limits)
+    assert result.method == "local"
+    assert result.policy.n_rules > 1
+    assert all(record.violation <= 1e-9 for record in result.constraints)
+    assert result.value <= mf.optimize(proba, y, "mcc").value + 1e-9
+    expected = result.policy.decision_proba(proba)
+    tensor = np.einsum("ri,rj->ij", np.eye(3)[y], expected)[None] / len(y)
+    assert mf.mcc()(mf.Confusion(tensor, result.confusion.axes)) == pytest.approx(result.value, abs=1e-9)
+
+
+@few_rows
 def test_impossible_constraints_are_named():
     proba, y = draw(4, 60, 3)
     with pytest.raises(mf.InfeasibleError, match=r"recall\(0\)"):
         mf.optimize(proba, y, "macro_f1", [mf.recall(0) >= 0.9, mf.recall(0) <= 0.5])
     with pytest.raises(mf.InfeasibleError, match="no policy found"):
         mf.optimize(proba, y, "accuracy", mf.macro_f1() >= 0.999)
+
+
+@few_rows
+def test_a_users_function_under_a_constraint():
+    proba, y = draw(5, 150, 3, power=1.0)
+
+    def gain(matrix):
+        recalls = np.diag(matrix) / matrix.sum(axis=1)
+        return float(np.prod(recalls + 0.1))
+
+    plain = mf.custom(gain)(mf.Confusion.from_predictions(y, proba.argmax(axis=1)))
+    result = mf.optimize(proba, y, gain, mf.coverage(0) <= 0.5)
+    assert result.constraints[0].value <= 0.5 + 1e-9
+    assert mf.optimize(proba, y, gain).value >= max(plain, result.value)
+
+
+@few_rows
+def test_a_decision_that_is_no_class_is_scanned_too():
+    proba, y = draw(6, 300, 3)
+    free = mf.optimize(proba, y, mf.selective_accuracy() * mf.macro_f1(), decisions=[0, 1, 2, "review"])
+    kept = mf.optimize(
+        proba,
+        y,
+        mf.selective_accuracy() * mf.macro_f1(),
+        mf.coverage("review") <= 0.05,
+        decisions=[0, 1, 2, "review"],
+    )
+    assert free.method == kept.method == "local"
+    assert kept.constraints[0].value <= 0.05 + 1e-9
+    assert free.value >= kept.value - 1e-9
+    fewer = mf.optimize(proba, y, "macro_f1", decisions=[0, 2])
+    assert fewer.confusion.values.shape == (1, 3, 2)
 
 
 @few_rows
@@ -194,6 +241,24 @@ def test_the_guard_warns_of_few_rows_and_of_rare_classes():
     with pytest.warns(OverfitWarning, match=r"1 classes have fewer than 10 rows \(the first is 2\)"):
         mf.optimize(proba, y, "macro_f1", method=Local(tries=0))
     mf.optimize(proba, y, "macro_f1", method=Local(tries=0), confusion="model")
+
+
+def test_shrinking_goes_back_to_argmax_where_weights_are_noise():
+    rng = np.random.default_rng(10)
+    y = np.repeat([0, 1, 2], 40)
+    proba = rng.dirichlet(np.ones(3), 120) + 4 * np.eye(3)[y]
+    proba /= proba.sum(axis=1, keepdims=True)
+    y[rng.choice(120, 15, replace=False)] = 0  # what no weight can foresee
+    shrunk = mf.optimize(proba, y, "macro_f1", method=Local(shrink=True), random_state=0)
+    plain = mf.Confusion.from_predictions(y, proba.argmax(axis=1))
+    assert shrunk.value == pytest.approx(mf.macro_f1()(plain), abs=0.02)
+    # Where one class is systematically underrated, the tuned weights stay.
+    proba, y = draw(11, 3000, 3)
+    proba = proba * [1.0, 1.0, 0.2]
+    proba /= proba.sum(axis=1, keepdims=True)
+    tuned = mf.optimize(proba, y, "macro_f1", method=Local(), random_state=0)
+    kept = mf.optimize(proba, y, "macro_f1", method=Local(shrink=True), random_state=0)
+    assert kept.value > tuned.value - 0.01
 
 
 def test_half_way_to_argmax_is_the_root_of_the_weights():

@@ -38,6 +38,8 @@ def descend(program: Program, walk: Walk, profile: Profile, place: int) -> Itera
             bound, place = walk.lower_bound(reached.u)
         else:
             bound, place = -np.inf, walk.call(slope)
+        # Where labels are counted, the plug-in rule of a slope need not be the cheapest of those found so far.
+        place = min([place, *range(place)], key=lambda t: float(slope @ walk.vectors[t]))
         reached = corrected(walk, profile, towards(profile, reached, single(walk, place), PENALTY), place)
         yield replace(reached, bound=bound)
         if before - merit(program, reached.u) <= walk.tol / 10:
