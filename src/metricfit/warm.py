@@ -23,10 +23,10 @@ def head_start(problem: Problem, walk: Walk, method: Method) -> list[FloatArray]
     labels, and goes on from there.
     """
     oracle, calls = walk.oracle, SAMPLE_CALLS
-    draw, soften = getattr(oracle, "sample", None), getattr(oracle, "as_model", None)
-    rows = None if draw is None else draw()
-    if rows is not None:
-        small = PluginOracle(rows, "model" if oracle.exact else "labels", getattr(oracle, "threads", 1))
+    soften, draw = getattr(oracle, "as_model", None), getattr(oracle, "sample", None)
+    costly = getattr(oracle, "costly", False)
+    if draw is not None and costly:
+        small = PluginOracle(draw(), "model" if oracle.exact else "labels", getattr(oracle, "threads", 1))
     elif soften is not None and not oracle.exact:
         small, calls = soften(), min(MODEL_CALLS, walk.max_calls // 4)
     else:
@@ -40,7 +40,7 @@ def head_start(problem: Problem, walk: Walk, method: Method) -> list[FloatArray]
     except InfeasibleError:  # the walk's own rows and labels may still keep the constraints
         return []
     walk.interrupted = outcome.status == "stopped"  # nobody but the user stops it
-    if rows is None:  # these calls read all rows
+    if not costly:  # these calls read all rows
         walk.calls += trial.calls
     return _heaviest_first(trial, outcome)
 

@@ -191,7 +191,7 @@ class TestEveryChoice:
 
     def test_some_method_takes_each_problem_by_name(self):
         assert METHODS["column_generation"] is ColumnGeneration
-        result = FREE.solve(method=ColumnGeneration(probes=2), confusion="labels")
+        result = FREE.solve(method=ColumnGeneration(lines=2), confusion="labels")
         assert result.method == "column_generation"
 
     def test_oracle_plugin(self):

@@ -130,7 +130,6 @@ class Walk:
     seed: int | None = None
     vertices: list[Vertex] = field(default_factory=list)
     vectors: list[FloatArray] = field(default_factory=list)
-    expected: dict[bytes, Vertex] = field(default_factory=dict)
     calls: int = 0
     interrupted: bool = False
     started: float = field(default_factory=time.perf_counter)
@@ -152,9 +151,7 @@ class Walk:
     def ask(self, loss: FloatArray) -> int:
         """Ask for the best rule for a loss and return its place in `vertices`."""
         self.spend()
-        unit = _unit(loss)
-        known = self.expected.get(unit.tobytes()) if self.expected else None
-        return self.add(self.oracle(unit, self.program.layout) if known is None else known)
+        return self.add(self.oracle(_unit(loss), self.program.layout))
 
     def spend(self) -> None:
         """Count one pass over the rows; end the walk when the budget is used up."""
@@ -166,22 +163,19 @@ class Walk:
 
     def ask_all(self, losses: Sequence[FloatArray]) -> list[int]:
         """Ask for the best rules for several losses, in one pass where the oracle can, as far as the budget goes."""
-        self.expect(losses)
+        losses = losses[: max(self.max_calls - self.calls, 0)]
+        many = getattr(self.oracle, "many", None)
         places: list[int] = []
-        for loss in losses[: max(self.max_calls - self.calls, 0)]:
+        if many is not None and len(losses) > 1:
+            for vertex in many([_unit(loss) for loss in losses], self.program.layout):
+                self.calls += 1
+                places.append(self.add(vertex))
+            return places
+        for loss in losses:
             if places and self.late:
                 break
             places.append(self.ask(loss))
         return places
-
-    def expect(self, losses: Sequence[FloatArray]) -> None:
-        """Name losses that may be asked for next: an oracle that can answers all of them in one pass over the rows."""
-        many = getattr(self.oracle, "many", None)
-        left = max(self.max_calls - self.calls, 0)
-        if many is not None and len(losses[:left]) > 1:
-            units = [_unit(loss) for loss in losses[:left]]
-            found = many(units, self.program.layout)
-            self.expected = {unit.tobytes(): vertex for unit, vertex in zip(units, found, strict=True)}
 
     def add(self, vertex: Vertex) -> int:
         """Keep a vertex that came from elsewhere (a warm start)."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from metricfit.methods import feasibility
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
 from metricfit.methods.columns import Columns
+from metricfit.methods.counted import LINES
 from metricfit.methods.fewer import fewer_rules
 from metricfit.methods.generation import generate
 from metricfit.methods.starts import argmax_loss, balanced_loss
@@ -23,13 +24,14 @@ class ColumnGeneration(Method):
     """Mix all rules found so far as well as possible, and ask the multipliers for the next one.
 
     Stops when value minus bound is at most ``tol``. With an exact oracle the bound is a proof. Where labels are
-    counted the plug-in rule need not be the cheapest, so the walk also tries rules near it, and may end
-    "stalled" when it finds nothing new.
+    counted the plug-in rule need not be the cheapest, so the rules in use are also improved by exact scans of their
+    weights, and the walk may end "stalled" when it finds nothing new.
 
     Parameters
     ----------
-    probes : int
-        Where labels are counted: how many rules in a row, drawn near the priced one, must gain less than ``tol``.
+    lines : int
+        Where labels are counted: how many weights of the rules in use are scanned at most, see
+        `metricfit.methods.counted`.
     """
 
     name = "column_generation"
@@ -39,10 +41,10 @@ class ColumnGeneration(Method):
     head_start = True
     default_calls = 1000
 
-    def __init__(self, probes: int = 12) -> None:
-        if probes < 0:
-            raise ValueError(f"probes must be >= 0, got {probes!r}")
-        self.probes = probes
+    def __init__(self, lines: int = LINES) -> None:
+        if lines < 0:
+            raise ValueError(f"lines must be >= 0, got {lines!r}")
+        self.lines = lines
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the master's solution and the bound after each oracle call."""
@@ -58,7 +60,7 @@ class ColumnGeneration(Method):
                 yield start
             if start is not None and program.excess(start.u) > FEASIBLE:
                 return
-        yield from generate(program, walk, columns, self.probes, start)
+        yield from generate(program, walk, columns, self.lines, start)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Drop rules that do nothing."""

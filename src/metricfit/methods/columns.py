@@ -58,7 +58,8 @@ class Columns:
     def add(self, place: int, vertex: Vertex) -> int:
         """Add the cells of a vertex that are new; return how many were."""
         seen = set(self._keys)
-        keys = [(a, part.tobytes()) for a, part in enumerate(vertex.statistic)]
+        # Rounded: sums of weights in another order are another number, but no other column.
+        keys = [(a, part.tobytes()) for a, part in enumerate(np.round(vertex.statistic, 12) + 0.0)]
         new = [a for a, key in enumerate(keys) if key not in seen]
         self._keys.extend(keys[a] for a in new)
         if new:
@@ -92,6 +93,13 @@ class Columns:
         least = np.full(len(self.program.axes.cells), np.inf)
         np.minimum.at(least, self.cell, costs)
         return float(least.sum() + slope @ self.program.constant)
+
+    def cheapest(self, slope: FloatArray) -> FloatArray:
+        """Return the mixture with the smallest ``slope @ u``: one column in every cell."""
+        order = np.lexsort((slope @ self.matrix, self.cell))
+        alpha = np.zeros(len(self))
+        alpha[order[np.unique(self.cell[order], return_index=True)[1]]] = 1.0
+        return alpha
 
     def normalised(self, alpha: FloatArray) -> FloatArray:
         """Return weights that are >= 0 and sum to 1 in every cell; equal ones in a cell where none is positive."""

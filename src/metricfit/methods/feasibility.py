@@ -21,8 +21,6 @@ from metricfit.types import FloatArray
 ROOM = 1e-6
 MOST_CONSTANTS = 2000
 DIAGNOSIS_ROUNDS = 100
-# Where labels are counted, rules tried in vain around the priced one before a constraint counts as out of reach.
-PROBES = 5
 
 
 def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
@@ -33,7 +31,7 @@ def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
 
 def descend(program: Program, walk: Walk, columns: Columns, target: float) -> Iterator[Iterate]:
     """Minimise a phase-one objective until the target is reached, proven out of reach, or nothing more is gained."""
-    for iterate in generate(program, walk, columns, PROBES):
+    for iterate in generate(program, walk, columns):
         yield iterate
         value = program.value(iterate.u)
         if value <= target or iterate.bound > FEASIBLE or value - iterate.bound <= FEASIBLE:
@@ -73,7 +71,7 @@ def _least_violating(program: Program, walk: Walk, columns: Columns, limits: Seq
     """Return u of a mixture whose largest violation is as small as possible."""
     problem = in_units(program, limits)
     best = None
-    for iterate in islice(generate(problem, walk, columns), DIAGNOSIS_ROUNDS):
+    for iterate in islice(generate(problem, walk, columns, 0), DIAGNOSIS_ROUNDS):
         if best is None or problem.value(iterate.u) < problem.value(best):
             best = iterate.u
         if problem.value(best) - iterate.bound <= walk.tol:

@@ -11,9 +11,9 @@ import numpy as np
 
 from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.columns import Columns, Solution, Unsolved
+from metricfit.methods.counted import LINES, Lines, tilted
 from metricfit.methods.linear import corrected
 from metricfit.methods.master import Master, level_goal
-from metricfit.methods.tilt import Tilt
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -22,40 +22,43 @@ PATIENCE = 8
 
 
 def generate(
-    program: Program, walk: Walk, columns: Columns, probes: int = 0, start: Iterate | None = None
+    program: Program, walk: Walk, columns: Columns, n_lines: int = LINES, start: Iterate | None = None
 ) -> Iterator[Iterate]:
     """Generate columns from the given ones, of which some mixture must keep the constraints: ``start``, if it is known.
 
-    ``probes`` matters only where labels are counted: the plug-in rule is then not quite the cheapest one, so
-    the walk is settled when that many random rules around the priced one have not gained ``tol`` either.
+    ``n_lines`` matters only where labels are counted: the plug-in rule is then not quite the cheapest one, so
+    the rules in use are improved along at most that many lines before the walk is settled.
     """
     master = Master(program, walk)
     alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
     previous = None
     idle = np.zeros(len(columns), np.int64)
-    tilt = Tilt(walk, probes)
-    pricing = Pricing(program, walk, columns, tilt)
+    lines = Lines(walk, n_lines)
+    pricing = Pricing(program, walk, columns)
     bound, priced, last, stuck = -np.inf, np.inf, np.inf, False
     while True:
         solution = _mixture(master, columns, alpha, previous, stuck)
         before, value = len(columns), program.value(solution.u)
-        # While probing, the plane is priced again only where the mixture has moved.
-        if not tilt.started or priced - value >= walk.tol:
+        # While lines are scanned nothing is priced: they start from rules that cost less than the plug-in rule.
+        if not lines.started or (lines.done and priced - value >= walk.tol):
             bound, priced = pricing.add(solution), value
-        if tilt.started or (not tilt.done and (value - bound <= walk.tol or len(columns) == before)):
-            pricing.probe(solution, value)
         prices = tuple(mu * solution.scale for mu in solution.multipliers)
         weights = columns.weights(solution.alpha, len(walk.vertices))
-        yield Iterate(weights, solution.u, bound, prices, tilt.done)
+        yield Iterate(weights, solution.u, bound, prices, lines.done)
+        if not lines.done and (lines.started or value - bound <= walk.tol or len(columns) == before):
+            slope, _ = program.tangent(solution.u, solution.multipliers, solution.theta)
+            place = lines.next(columns, solution.alpha, program.loss(slope), value)
+            if place is not None:
+                columns.add(place, walk.vertices[place])
         fresh = len(columns) - before
         if (
             not fresh
-            and tilt.done
+            and lines.done
             and (value - bound <= walk.tol or (stuck and last - value <= walk.tol / 10))
         ):
             return
         # At the best mixture the gap without a new column is zero, so this is not the best one yet.
-        stuck, last = not fresh and tilt.done, value
+        stuck, last = not fresh and lines.done, value
         alpha = np.append(solution.alpha, np.zeros(fresh))
         idle = np.append(np.where(solution.alpha > 1e-9, 0, idle + 1), np.zeros(fresh, np.int64))
         stale = idle > PATIENCE
@@ -90,8 +93,8 @@ class Pricing:
     of it would raise the bound.
     """
 
-    def __init__(self, program: Program, walk: Walk, columns: Columns, tilt: Tilt) -> None:
-        self.program, self.walk, self.columns, self.tilt = program, walk, columns, tilt
+    def __init__(self, program: Program, walk: Walk, columns: Columns) -> None:
+        self.program, self.walk, self.columns = program, walk, columns
         self.share = 0.5
         self.anchor: Plane | None = None
         self.best, self.bound = -np.inf, program.lowest_value
@@ -119,7 +122,7 @@ class Pricing:
         return self.bound
 
     def _price(self, plane: Plane) -> FloatArray:
-        place = self.tilt.ask(self.program.loss(plane.slope))
+        place = self.walk.ask(tilted(self.walk, self.program.loss(plane.slope)))
         bound = plane.offset + least(self.walk, self.columns, plane.slope, place)
         if bound >= self.best:
             self.best, self.anchor = bound, plane
@@ -133,13 +136,6 @@ class Pricing:
             bound = max(self.bound, bound)
         self.bound = max(bound, self.program.lowest_value)
 
-    def probe(self, solution: Solution, value: float) -> None:
-        """Add a rule near the priced one, where labels are counted and probing has not ended."""
-        slope, _ = self.program.tangent(solution.u, solution.multipliers, solution.theta)
-        place = self.tilt.probe(self.program.loss(slope), value)
-        if place is not None:
-            self.columns.add(place, self.walk.vertices[place])
-
     def _level(self, solution: Solution) -> float:
         """Ask whether any rule beats a level half a tolerance below the ratio reached."""
         program = self.program
@@ -149,7 +145,7 @@ class Pricing:
             solution.theta if solution.level_theta is None else {**solution.theta, goal: solution.level_theta}
         )
         slope, height = replace(program, objective=goal).tangent(solution.u, solution.multipliers, theta)
-        place = self.tilt.ask(program.loss(slope))
+        place = self.walk.ask(tilted(self.walk, program.loss(slope)))
         beaten_by = height + least(self.walk, self.columns, slope, place) - float(slope @ solution.u)
         self.columns.add(place, self.walk.vertices[place])
         if beaten_by >= 0:

@@ -186,11 +186,10 @@ class ChunkedOracle:
         self.soft = np.zeros(rows.totals.shape)
         for block in rows.blocks(check=True):
             self.soft += block.soft_margins(len(self.axes.cells), threads)
-            if len(rows) > SAMPLE_ROWS:
-                taken.append(block.taken(wanted, random))
+            taken.append(block.taken(wanted, random))
         self.margins = (self.soft if self.exact else rows.totals) / self.total
         self.prior_shift = log_ratio(rows.totals.sum(axis=0), self.soft.sum(axis=0))
-        self._sample = sample_rows(self.axes, taken, rows.totals) if taken else None
+        self._sample = sample_rows(self.axes, taken, rows.totals)
 
     def as_model(self) -> ChunkedOracle:
         """Return the same rows with their probabilities as soft labels, which no pass is needed for."""
@@ -219,8 +218,13 @@ class ChunkedOracle:
             tensor += block.confusion(losses, weights, self.axes.match, layout, self.exact, self.threads)
         return tensor / self.total
 
-    def sample(self) -> Rows | None:
-        """Return rows drawn in the first pass, stratified by class and cell; None if there are few anyway."""
+    @property
+    def costly(self) -> bool:
+        """Whether a pass takes so long that the rules of a sample save time."""
+        return len(self.rows) > SAMPLE_ROWS
+
+    def sample(self) -> Rows:
+        """Return rows drawn in the first pass, stratified by class and cell; all of them if they are few."""
         return self._sample
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -170,10 +171,17 @@ class DaskOracle:
         tensor = self.rows.total(confusion_of, losses, weights, self.axes.match, layout, self.exact)
         return np.asarray(tensor / self.weight)
 
-    def sample(self) -> Rows | None:
-        """Return some of the rows, stratified by class and cell; None if a pass over all of them costs little."""
-        if self.rows.n_rows * self.axes.n < SAMPLE_ENTRIES:
-            return None
+    @property
+    def costly(self) -> bool:
+        """Whether a pass takes so long that the rules of a sample save time."""
+        return self.rows.n_rows * self.axes.n >= SAMPLE_ENTRIES
+
+    def sample(self) -> Rows:
+        """Return some of the rows, stratified by class and cell; all of them if they are few."""
+        return self._sample
+
+    @cached_property
+    def _sample(self) -> Rows:
         self.passes += 1
         run = runner()
         taken = run.fetch(run.each(taken_of, self.rows.groups, fractions(self.counts)))

@@ -10,7 +10,7 @@ import numpy as np
 from metricfit.layout import Layout
 from metricfit.oracles import kernels
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.blocks import SAMPLE_ENTRIES, Block, fractions, sample_rows
+from metricfit.oracles.blocks import SAMPLE_ENTRIES, SAMPLE_ROWS, Block, fractions, sample_rows
 from metricfit.oracles.recalibration import label_shift
 from metricfit.oracles.rows import Rows
 from metricfit.oracles.scan import Scan
@@ -125,11 +125,20 @@ class PluginOracle:
             return Scan(self.rows, float(self.exact), loss, layout, self.engine)
         return Scan(self.rows, trust, loss, layout, self.engine, self.label_shift)
 
-    def sample(self) -> Rows | None:
-        """Return some of the rows, stratified by class and cell; None if a pass over all of them costs little."""
+    @property
+    def costly(self) -> bool:
+        """Whether a pass takes so long that the rules of a sample save time."""
+        return self.rows.proba.size >= SAMPLE_ENTRIES
+
+    def sample(self) -> Rows:
+        """Return some of the rows, stratified by class and cell; all of them if they are few."""
+        return self._sample
+
+    @cached_property
+    def _sample(self) -> Rows:
         rows = self.rows
-        if rows.proba.size < SAMPLE_ENTRIES:
-            return None
+        if len(rows) <= SAMPLE_ROWS:
+            return rows
         block = Block(rows.proba, rows.labels, rows.cells, rows.weights)
         shape = len(self.axes.cells), self.axes.n
         place = rows.labels if rows.cells is None else rows.cells * shape[1] + rows.labels

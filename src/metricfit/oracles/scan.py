@@ -189,7 +189,8 @@ class Scan:
         """Return what a weight moves; None if it moves nothing.
 
         With ``reach``, only breakpoints near the weight that the rule has: up to ``1 + reach`` times as large
-        or small a factor, or a constant that differs by at most ``reach / 4`` times the factor.
+        or small a factor, or a constant that differs by at most ``reach / 4`` times the factor. In the full
+        layout both come on top of the loss, and are at most ``reach / 4`` times as large as its entries.
         """
         if (kind == "slope" and self.match[decision] < 0) or self.rows.axes.k < 2:
             return None
@@ -233,7 +234,9 @@ class Scan:
         cells = slice(None) if cell is None else slice(cell, cell + 1)
         factors, constants = self.scores.slope[cells, decision], self.scores.offset[cells, decision]
         if self.layout == "full":
-            return -np.inf, np.inf
+            # Weights come on top of the loss, so their size is that of its entries.
+            width = np.inf if reach is None else reach * float(np.abs(self.loss[cells, :, decision]).max()) / 4
+            return -width, width
         if kind == "offset":
             width = np.inf if reach is None or not factors.all() else reach * float(np.abs(factors).max()) / 4
             return float(constants.min()) - width, float(constants.max()) + width

@@ -1,0 +1,150 @@
+"""What counted labels change: the plug-in rule of a price need not be the cheapest one there is.
+
+Probabilities may be miscalibrated, and labels are noisy. So prices are tilted before they are asked, such that the
+mean probability of each class meets its share of the labels. And when that brings nothing more, the rules that the
+mixture uses are improved weight by weight: one weight of a rule goes through all its values, and the value with the
+smallest counted cost makes a new rule.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metricfit.methods.base import Walk
+from metricfit.methods.columns import Columns
+from metricfit.oracles.scan import Line, Scan
+from metricfit.oracles.scan_kernels import prefix
+from metricfit.types import FloatArray, IntArray
+
+# How many lines are scanned at most: what more of them would gain is far below the noise of the labels.
+LINES = 24
+# How far lines look, see `Scan.line`: rules in use are near the best ones.
+NEAR = 3.0
+# A line's costs are averaged over this share of the rows decided so, on either side: the best value of a smoothed
+# curve depends less on single rows, so it is nearer to that of unseen rows.
+SMOOTH = 0.05
+# Costs that differ by less, for prices of size one, are equal: prices are as exact as the solver of the master.
+EQUAL = 1e-7
+
+
+def tilted(walk: Walk, loss: FloatArray) -> FloatArray:
+    """Return a loss for probabilities that are scaled, class by class, to the classes' shares of the labels."""
+    if walk.oracle.exact or not hasattr(walk.oracle, "prior_shift"):
+        return loss
+    program, scale = walk.program, np.exp(walk.oracle.prior_shift)
+    if program.layout == "full":
+        return np.asarray(loss * scale[None, :, None])
+    asked = loss.copy()
+    named = program.axes.match >= 0
+    asked[:, 0, named] *= scale[program.axes.match[named]]
+    return asked
+
+
+class Lines:
+    """Improves the rules of a mixture for the price of its tangent plane, one decision's weights at a time.
+
+    Each cell's heaviest rule is taken as it is but for the weight of one decision, which an exact scan sets. A
+    mixture is best when all its rules cost the same and none costs less, so any line that makes one of them cheaper
+    improves the mixture. The scan reads a sample of the rows, which is all of them if they are few; the rule it ends
+    with is then asked of the oracle, so that all numbers are from all rows.
+
+    Parameters
+    ----------
+    walk : Walk
+        Where rules are asked for. An exact oracle's answers cannot be improved, and not every oracle has a sample:
+        then there are no lines.
+    budget : int
+        How many lines to scan at most.
+    """
+
+    def __init__(self, walk: Walk, budget: int) -> None:
+        self.walk, self.axes = walk, walk.program.axes
+        self.sample = getattr(walk.oracle, "sample", None)
+        self.budget = 0 if walk.oracle.exact or self.sample is None else budget
+        self.count, self.quiet = 0, 0
+        self.value = np.inf
+        self.order: IntArray = np.zeros(0, np.int64)
+
+    @property
+    def started(self) -> bool:
+        """Whether a line has been scanned."""
+        return self.count > 0
+
+    @property
+    def done(self) -> bool:
+        """Whether there is no more to expect: the budget is used up, or no decision's line gains the tolerance."""
+        return self.count >= self.budget or self.quiet >= self.axes.k
+
+    def next(self, columns: Columns, alpha: FloatArray, price: FloatArray, value: float) -> int | None:
+        """Scan lines until one moves; return the place of its rule, or None if there are no more.
+
+        ``alpha`` is the mixture of the columns, ``value`` its objective and ``price`` the loss of its tangent plane.
+        """
+        if self.value - value >= self.walk.tol:
+            self.quiet = 0
+        self.value = min(self.value, value)
+        price = price / np.abs(price).max(initial=1e-300)
+        if not self.order.size:
+            self.order = np.argsort(-np.abs(price).sum(axis=(0, 1)), kind="stable")
+        scan: Scan | None = None
+        while not self.done:
+            decision = int(self.order[self.count % self.axes.k])
+            self.count, self.quiet = self.count + 1, self.quiet + 1
+            if scan is None:
+                assert self.sample is not None
+                heaviest = columns.weights(alpha, len(self.walk.vertices)).argmax(axis=1)
+                loss = np.stack([self.walk.vertices[place].loss[a] for a, place in enumerate(heaviest)])
+                scan = Scan(self.sample(), 0.0, loss, self.walk.program.layout)
+            if self._moved(scan, decision, price):
+                return self.walk.ask(scan.loss)
+            self.walk.spend()
+        return None
+
+    def _moved(self, scan: Scan, decision: int, price: FloatArray) -> bool:
+        """Set a decision's weight in each cell to its cheapest value, and say whether any of them changed."""
+        moved = False
+        for cell in range(len(self.axes.cells)):
+            line = scan.line(decision, "slope" if self.axes.match[decision] >= 0 else "offset", cell, NEAR)
+            count = 0 if line is None else cheapest(scan, line, price)
+            if line is not None and count != line.here:
+                scan.move(line, count)
+                moved = True
+        return moved
+
+
+def cheapest(scan: Scan, line: Line, price: FloatArray) -> int:
+    """Return how many rows of a line should be decided so that the rule costs least, smoothed over neighbours."""
+    data, places = scan.changes(line)
+    cost = prefix((data * price.ravel()[places]).sum(axis=1))
+    mass = prefix(line.part(0).weight)
+    cost = np.where(line.apart, smoothed(cost, mass, SMOOTH * float(mass[line.here])), np.inf)
+    # The first of equal ones: at the best mixture several rules cost the same but for the solver's rounding.
+    least = cost.min() + EQUAL
+    return int(np.argmax(cost <= least)) if least < cost[line.here] else line.here
+
+
+def smoothed(series: FloatArray, at: FloatArray, reach: float) -> FloatArray:
+    """Return means of a series, linear between ascending points, over ``reach`` on either side of each point.
+
+    The ends go on for ever. Means over mass, not over numbers of rows: a row of weight two is two rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> smoothed(np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 2.0]), 1.0)
+    array([0.   , 0.25, 0.75])
+    """
+    width = np.diff(at)
+    if reach <= 0 or not width.any():
+        return series
+    slope = np.divide(np.diff(series), width, out=np.zeros(width.size), where=width > 0)
+    area = prefix(width * (series[1:] + series[:-1]) / 2)
+
+    def below(x: FloatArray) -> FloatArray:
+        """Return the area under the series up to x."""
+        left = np.clip(np.searchsorted(at, x, side="right") - 1, 0, at.size - 1)
+        over = x - at[left]
+        bend = np.where((x >= at[0]) & (left < slope.size), slope[np.minimum(left, slope.size - 1)], 0.0)
+        return np.asarray(area[left] + over * (series[left] + bend * over / 2))
+
+    return (below(at + reach) - below(at - reach)) / (2 * reach)
