@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import metricfit as mf
 from metricfit.methods import Local, OverfitWarning
-from metricfit.methods.guard import between
 
 few_rows = pytest.mark.filterwarnings("ignore::metricfit.methods.OverfitWarning")
 
@@ -228,47 +227,3 @@ def test_groups_have_weights_of_their_own_where_the_problem_speaks_of_them():
     shared = mf.optimize(proba, y, "macro_f1", sensitive_features=group)
     losses = [rules[0].loss for rules in shared.policy.rules]
     np.testing.assert_array_equal(losses[0], losses[1])
-
-
-def test_the_guard_warns_of_few_rows_and_of_rare_classes():
-    proba, y = draw(9, 100, 4)
-    with pytest.warns(OverfitWarning, match="8 weights are tuned on 100 rows"):
-        mf.optimize(proba, y, "macro_f1")
-    proba, y = draw(9, 2000, 3)
-    mf.optimize(proba, y, "macro_f1", method=Local(tries=0))
-    y[y == 2] = 0
-    y[:9] = 2
-    with pytest.warns(OverfitWarning, match=r"1 classes have fewer than 10 rows \(the first is 2\)"):
-        mf.optimize(proba, y, "macro_f1", method=Local(tries=0))
-    mf.optimize(proba, y, "macro_f1", method=Local(tries=0), confusion="model")
-
-
-def test_shrinking_goes_back_to_argmax_where_weights_are_noise():
-    rng = np.random.default_rng(10)
-    y = np.repeat([0, 1, 2], 40)
-    proba = rng.dirichlet(np.ones(3), 120) + 4 * np.eye(3)[y]
-    proba /= proba.sum(axis=1, keepdims=True)
-    y[rng.choice(120, 15, replace=False)] = 0  # what no weight can foresee
-    shrunk = mf.optimize(proba, y, "macro_f1", method=Local(shrink=True), random_state=0)
-    plain = mf.Confusion.from_predictions(y, proba.argmax(axis=1))
-    assert shrunk.value == pytest.approx(mf.macro_f1()(plain), abs=0.02)
-    # Where one class is systematically underrated, the tuned weights stay.
-    proba, y = draw(11, 3000, 3)
-    proba = proba * [1.0, 1.0, 0.2]
-    proba /= proba.sum(axis=1, keepdims=True)
-    tuned = mf.optimize(proba, y, "macro_f1", method=Local(), random_state=0)
-    kept = mf.optimize(proba, y, "macro_f1", method=Local(shrink=True), random_state=0)
-    assert kept.value > tuned.value - 0.01
-
-
-def test_half_way_to_argmax_is_the_root_of_the_weights():
-    plain = np.array([[[-1.0, -1.0], [0.0, 0.0]]])
-    tuned = np.array([[[-1.0, -4.0], [0.0, 0.0]]])
-    half = between(plain, tuned, 0.5, "diagonal")
-    assert half[0, 0, 1] / half[0, 0, 0] == pytest.approx(2.0)
-
-
-@pytest.mark.parametrize(("options", "message"), [({"tries": -1}, "tries"), ({"shrink": "yes"}, "shrink")])
-def test_wrong_parameters_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        Local(**options)

@@ -235,7 +235,9 @@ class Scan:
         factors, constants = self.scores.slope[cells, decision], self.scores.offset[cells, decision]
         if self.layout == "full":
             # Weights come on top of the loss, so their size is that of its entries.
-            width = np.inf if reach is None else reach * float(np.abs(self.loss[cells, :, decision]).max()) / 4
+            width = (
+                np.inf if reach is None else reach * float(np.abs(self.loss[cells, :, decision]).max()) / 4
+            )
             return -width, width
         if kind == "offset":
             width = np.inf if reach is None or not factors.all() else reach * float(np.abs(factors).max()) / 4
