@@ -27,7 +27,7 @@ SURROGATE_STEPS = 3
 # By how much the logarithms of weights are changed for another try.
 KICK = 0.3
 # How many rules are polished of few rows (up to so many probabilities) and of many.
-TRIES, FEW_ENTRIES = (6, 2), 50_000
+TRIES, FEW_ENTRIES = (6, 1), 50_000
 # The share of each row that is counted by its shifted probabilities, and the rows from which on that is done: fewer
 # do not tell the shift.
 TRUST, TRUSTED_ROWS = 0.5, 500
@@ -46,7 +46,7 @@ class Local(Method):
     ----------
     tries : int, optional
         How many rules are polished: the best of each start in the order of their values, then changed copies of
-        the best of all. By default 2, and 6 where there are so few rows that each takes little time.
+        the best of all. By default 1, and 6 where there are so few rows that each takes little time.
     trust : float, optional
         Where labels are counted and there are no constraints, the share of each row that the polish counts by its
         probabilities, after a shift of each class that makes them fit the labels. A single label says little about
