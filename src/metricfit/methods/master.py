@@ -71,7 +71,7 @@ class Master:
     def _cheapest(self, goal: Node, columns: Columns, alpha: FloatArray) -> Solution:
         """Minimise an affine function: each cell takes its cheapest column, and no solver is needed."""
         alpha = columns.cheapest(goal.gradient(columns.u(alpha)))
-        theta = {goal: np.ones(1)} if isinstance(goal, Largest) else {}
+        theta: dict[Largest, FloatArray] = {goal: np.ones(1)} if isinstance(goal, Largest) else {}
         return Solution(alpha, columns.u(alpha), (), theta)
 
     @property

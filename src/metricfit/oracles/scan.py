@@ -145,17 +145,11 @@ class Scan:
         self.every = np.arange(len(rows))
         self.best = self.scores.of(self.every, self.decisions)
         tilt = np.ones(rows.axes.n) if shift is None else np.exp(shift)
-        self.state = State(
-            self.decisions,
-            self.best,
-            fixed(rows.proba),
-            fixed(rows.labels),
-            fixed(np.zeros(0) if rows.weights is None else rows.weights),
-            self.match,
-            float(trust),
-            fixed(tilt),
-            fixed(np.zeros(0) if shift is None else np.asarray(1 / (rows.proba @ tilt), float)),
-        )
+        scale = np.zeros(0) if shift is None else np.asarray(1 / (rows.proba @ tilt), float)
+        weights = np.zeros(0) if rows.weights is None else rows.weights
+        proba, labels, weights, tilt, scale = map(fixed, (rows.proba, rows.labels, weights, tilt, scale))
+        held = self.decisions, self.best, proba, labels, weights, self.match
+        self.state = State(*held, float(trust), tilt, scale)
         self._members: list[IntArray] = []
 
     def _products(self) -> FloatArray:
