@@ -113,7 +113,7 @@ def optimism(seeds: int) -> None:
     for name, found in table.items():
         fit, estimate, new = np.mean(found, axis=0)
         print(
-            f"{name:18s} {fit:.4f}    {estimate:.4f}    {new:.4f}       {fit - new:+.4f}        {estimate - new:+.4f}"
+            f"{name:18s} {fit:.4f}  {estimate:8.4f}    {new:.4f}       {fit - new:+.4f}        {estimate - new:+8.4f}"
         )
 
 
