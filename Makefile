@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench paper clean
+.PHONY: help demo test lint bench peers paper clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,12 +24,17 @@ lint: $(VENV)/.installed-dev  ## check style, format and types
 bench: $(VENV)/.installed-dev  ## compare the kernels with plain NumPy
 	$(BIN)/python benchmarks/kernels/oracle.py
 
+# The other tools go into an environment of their own, benchmarks/peers/.venv, which is made on first use. About 15 minutes.
+peers: $(VENV)/.installed-dev  ## compare macro-F1 and kappa with the tools that tune them elsewhere
+	$(BIN)/python benchmarks/peers/macro_f1.py
+	$(BIN)/python benchmarks/peers/kappa.py
+
 # METRICFIT_DATA names the folder with the data sets. PAPER="--quick" takes minutes, PAPER="--only hmean" one experiment.
 paper: $(VENV)/.installed-dev  ## rerun the paper's experiments and write docs/paper.md
 	$(BIN)/python benchmarks/paper $(PAPER)
 
 clean:  ## remove the environment, builds and caches
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) benchmarks/peers/.venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

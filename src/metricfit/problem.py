@@ -261,17 +261,21 @@ class Program:
 
     def shares(self, counted: FloatArray) -> Any:
         """Return what each cell adds to u, as a sparse matrix (entries of u, cells)."""
-        rows, cells = self._places
-        data = self.matrix.data * counted.ravel()[self.matrix.indices]
-        used = data != 0  # a rule that never takes most decisions has few entries
-        shape = self.constant.size, len(self.axes.cells)
-        return sp.csc_array(sp.coo_array((data[used], (rows[used], cells[used])), shape=shape))
+        places, which = self._places
+        sums = np.bincount(which, self.matrix.data * counted.ravel()[self.matrix.indices], places.size)
+        used = np.flatnonzero(sums)  # a rule that never takes most decisions has few entries
+        size, cells = self.constant.size, len(self.axes.cells)
+        # Put together by hand: general constructors take longer than all the rest.
+        starts = np.searchsorted(places[used], size * np.arange(cells + 1))
+        return sp.csc_array((sums[used], places[used] % size, starts), shape=(size, cells))
 
     @cached_property
     def _places(self) -> tuple[Any, Any]:
+        """Where the entries of the matrix belong, cell by cell: the distinct places, and which one each entry has."""
         _, height, width = shape_of(self.layout, self.axes)
         rows = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
-        return rows, self.matrix.indices // (height * width)
+        places = self.matrix.indices.astype(np.int64) // (height * width) * self.constant.size + rows
+        return np.unique(places, return_inverse=True)
 
     def value(self, u: FloatArray) -> float:
         """Return the objective that is minimised."""

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import metricfit as mf
 from metricfit.methods import Local, OverfitWarning
-from metricfit.methods.guard import between
 
 few_rows = pytest.mark.filterwarnings("ignore::metricfit.methods.OverfitWarning")
 
@@ -146,12 +145,59 @@ def test_predictive_parity_is_kept():
 
 
 @few_rows
+def test_convex_constraints_may_be_kept_by_a_mixture():
+    proba, y = draw(3, 300, 3, power=1.0)
+    # Of 300 rows, no rule decides between 30 and 31; and the 30 likeliest of class 2 are right in 4 of 10 cases.
+    limits = [mf.precision(2) >= 0.4, mf.coverage(2) >= 0.101, mf.coverage(2) <= 0.102]
+    result = mf.optimize(proba, y, "mcc", limits)
+    assert result.method == "local"
+    assert result.policy.n_rules > 1
+    assert all(record.violation <= 1e-9 for record in result.constraints)
+    assert result.value <= mf.optimize(proba, y, "mcc").value + 1e-9
+    expected = result.policy.decision_proba(proba)
+    tensor = np.einsum("ri,rj->ij", np.eye(3)[y], expected)[None] / len(y)
+    assert mf.mcc()(mf.Confusion(tensor, result.confusion.axes)) == pytest.approx(result.value, abs=1e-9)
+
+
+@few_rows
 def test_impossible_constraints_are_named():
     proba, y = draw(4, 60, 3)
     with pytest.raises(mf.InfeasibleError, match=r"recall\(0\)"):
         mf.optimize(proba, y, "macro_f1", [mf.recall(0) >= 0.9, mf.recall(0) <= 0.5])
     with pytest.raises(mf.InfeasibleError, match="no policy found"):
         mf.optimize(proba, y, "accuracy", mf.macro_f1() >= 0.999)
+
+
+@few_rows
+def test_a_users_function_under_a_constraint():
+    proba, y = draw(5, 150, 3, power=1.0)
+
+    def gain(matrix):
+        recalls = np.diag(matrix) / matrix.sum(axis=1)
+        return float(np.prod(recalls + 0.1))
+
+    plain = mf.custom(gain)(mf.Confusion.from_predictions(y, proba.argmax(axis=1)))
+    result = mf.optimize(proba, y, gain, mf.coverage(0) <= 0.5)
+    assert result.constraints[0].value <= 0.5 + 1e-9
+    assert mf.optimize(proba, y, gain).value >= max(plain, result.value)
+
+
+@few_rows
+def test_a_decision_that_is_no_class_is_scanned_too():
+    proba, y = draw(6, 300, 3)
+    free = mf.optimize(proba, y, mf.selective_accuracy() * mf.macro_f1(), decisions=[0, 1, 2, "review"])
+    kept = mf.optimize(
+        proba,
+        y,
+        mf.selective_accuracy() * mf.macro_f1(),
+        mf.coverage("review") <= 0.05,
+        decisions=[0, 1, 2, "review"],
+    )
+    assert free.method == kept.method == "local"
+    assert kept.constraints[0].value <= 0.05 + 1e-9
+    assert free.value >= kept.value - 1e-9
+    fewer = mf.optimize(proba, y, "macro_f1", decisions=[0, 2])
+    assert fewer.confusion.values.shape == (1, 3, 2)
 
 
 @few_rows
@@ -181,29 +227,3 @@ def test_groups_have_weights_of_their_own_where_the_problem_speaks_of_them():
     shared = mf.optimize(proba, y, "macro_f1", sensitive_features=group)
     losses = [rules[0].loss for rules in shared.policy.rules]
     np.testing.assert_array_equal(losses[0], losses[1])
-
-
-def test_the_guard_warns_of_few_rows_and_of_rare_classes():
-    proba, y = draw(9, 100, 4)
-    with pytest.warns(OverfitWarning, match="8 weights are tuned on 100 rows"):
-        mf.optimize(proba, y, "macro_f1")
-    proba, y = draw(9, 2000, 3)
-    mf.optimize(proba, y, "macro_f1", method=Local(tries=0))
-    y[y == 2] = 0
-    y[:9] = 2
-    with pytest.warns(OverfitWarning, match=r"1 class has fewer than 10 rows \(the first is 2\)"):
-        mf.optimize(proba, y, "macro_f1", method=Local(tries=0))
-    mf.optimize(proba, y, "macro_f1", method=Local(tries=0), confusion="model")
-
-
-def test_half_way_to_argmax_is_the_root_of_the_weights():
-    plain = np.array([[[-1.0, -1.0], [0.0, 0.0]]])
-    tuned = np.array([[[-1.0, -4.0], [0.0, 0.0]]])
-    half = between(plain, tuned, 0.5, "diagonal")
-    assert half[0, 0, 1] / half[0, 0, 0] == pytest.approx(2.0)
-
-
-@pytest.mark.parametrize(("options", "message"), [({"tries": -1}, "tries"), ({"shrink": "yes"}, "shrink")])
-def test_wrong_parameters_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        Local(**options)

@@ -16,9 +16,6 @@ from metricfit.types import FloatArray, IntArray
 
 # Feasibility comes before everything else: a penalty that no objective outweighs.
 FIRST = 1e6
-# A first look averages the merit over this share of the rows decided so, on either side: the best value of a
-# smoothed curve depends less on single rows, so it is nearer to that of unseen rows.
-SMOOTH = 0.05
 # What a move must gain to be more than rounding.
 GAIN = 1e-12
 # Points of a zoom into a line, where a metric is asked point by point.
@@ -30,7 +27,7 @@ Weight = tuple[int, Kind, int | None]
 
 
 class Stage(NamedTuple):
-    """How often to go through all weights, how far, with which penalty on violations, and whether to smooth.
+    """How often to go through all weights, how far, and with which penalty on violations.
 
     ``reach`` is that of `Scan.line`; None looks at all breakpoints.
     """
@@ -38,28 +35,30 @@ class Stage(NamedTuple):
     sweeps: int
     reach: float | None = None
     penalty: float = FIRST
-    smooth: float = 0.0
 
 
 # How far rounds look that look only near the weights as they are, and scans of constants always: see `Scan.line`.
-NEAR = 3.0
+NEAR = 1.0
 # Most rows are far from entering most decisions, so rounds that look only near the weights as they are cost a
 # fraction of those that look everywhere, which come last.
-FREE = (Stage(2, NEAR, smooth=SMOOTH), Stage(6, NEAR))
-CONSTRAINED = (Stage(2, None, 1.0, SMOOTH), Stage(2, None, 10.0))
+FREE = (Stage(6, NEAR),)
+CONSTRAINED = (Stage(2, None, 1.0), Stage(2, None, 10.0))
 CLOSING = (Stage(4),)
 
 
 def polish(
-    program: Program, walk: Walk, profile: Profile, place: int, stages: Sequence[Stage]
+    program: Program, walk: Walk, profile: Profile, place: int, stages: Sequence[Stage], trust: float = 0.0
 ) -> Iterator[Iterate]:
-    """Improve the rule of a vertex weight by weight; yield what is reached now and then."""
+    """Improve the rule of a vertex weight by weight; yield what is reached now and then.
+
+    ``trust`` is that of `metricfit.oracles.scan.Scan`: moves are judged by what they do to these counts.
+    """
     make = getattr(walk.oracle, "scan", None)
     if make is None:
         return
     vertex = walk.vertices[place]
-    scan: Scan = make(vertex.loss, program.layout)
-    statistic, wanted = vertex.statistic, weights_of(program, vertex.loss)
+    scan: Scan = make(vertex.loss, program.layout, trust)
+    statistic, wanted = scan.statistic() if trust else vertex.statistic, weights_of(program, vertex.loss)
     for stage in stages:
         before, rounds = _merit(program, program.vector(statistic), stage.penalty), stage.sweeps
         while rounds:
@@ -71,10 +70,8 @@ def polish(
             if not moves:
                 break
             place = walk.ask(scan.loss.copy())
-            statistic, after = (
-                walk.vertices[place].statistic,
-                _merit(program, walk.vectors[place], stage.penalty),
-            )
+            statistic = scan.statistic() if trust else walk.vertices[place].statistic
+            after = _merit(program, program.vector(statistic), stage.penalty)
             yield single(walk, place)
             if before - after <= walk.tol:
                 break
@@ -85,8 +82,7 @@ def _round(
     scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stage: Stage, wanted: Sequence[Weight]
 ) -> tuple[FloatArray, int]:
     """Move each weight in turn; return the statistic and the number of moves."""
-    moves = 0
-    ended = False
+    moves, ended = 0, False
     try:
         for decision, kind, cell in wanted:
             walk.spend()
@@ -100,7 +96,7 @@ def _round(
         ended = True
     finally:
         if not ended:  # the budget has ended, or somebody stops; what has been reached is not to be lost
-            walk.add(Vertex(scan.loss.copy(), statistic))
+            walk.add(Vertex(scan.loss.copy(), scan.statistic(float(walk.oracle.exact))))
     return statistic, moves
 
 
@@ -116,7 +112,7 @@ def _sweep(scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stag
     assert profile.only is not None
     walk.spend()
     sign, ratios = profile.only
-    how = Sweep(stage.sweeps, NEAR, stage.reach is None, stage.smooth, GAIN)
+    how = Sweep(stage.sweeps, NEAR, stage.reach is None, GAIN, walk.tol)
     moves, scans = scan.sweep(ratios.terms, sign, statistic, how)
     walk.calls += scans - 1
     return moves
@@ -130,7 +126,7 @@ def single(walk: Walk, place: int) -> Iterate:
 
 
 def weights_of(program: Program, loss: FloatArray) -> list[Weight]:
-    """Return all weights of a rule: those of each cell where the problem or the rule tells cells apart, else shared ones."""
+    """Return all weights of a rule, one of each for every cell if the problem or the rule tells cells apart."""
     cells, k = len(program.axes.cells), program.axes.k
     places: list[int | None] = [None] if _shared(program, loss) else list(range(cells))
     kinds: tuple[Kind, Kind] = ("slope", "offset")
@@ -160,7 +156,6 @@ def best_count(scan: Scan, profile: Profile, line: Line, statistic: FloatArray, 
     if not profile.exact:
         return _zoom(scan, profile, line, statistic, stage.penalty, np.flatnonzero(line.apart))
     merit = profile.at(scan, line, statistic).merit(stage.penalty)
-    merit = averaged(merit, int(stage.smooth * line.here))
     best = int(np.where(line.apart, merit, np.inf).argmin())
     return best if merit[best] < merit[line.here] - GAIN else line.here
 
@@ -184,12 +179,3 @@ def _zoom(
             return best
         middle = int(merit[np.searchsorted(asked, counts[looked])].argmin())
         low, high = int(looked[max(middle - 1, 0)]), int(looked[min(middle + 1, looked.size - 1)])
-
-
-def averaged(series: FloatArray, reach: int) -> FloatArray:
-    """Return the means of a series over ``reach`` neighbours on either side, the ends repeated."""
-    if reach < 1:
-        return series
-    padded = np.concatenate([[0.0], np.full(reach, series[0]), series, np.full(reach, series[-1])])
-    sums = np.cumsum(padded)
-    return (sums[2 * reach + 1 :] - sums[: -2 * reach - 1]) / (2 * reach + 1)

@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from metricfit.methods.base import Iterate, Walk
+from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.columns import Columns
 from metricfit.methods.coordinate import FIRST, single
 from metricfit.methods.feasibility import reach
@@ -38,6 +38,8 @@ def descend(program: Program, walk: Walk, profile: Profile, place: int) -> Itera
             bound, place = walk.lower_bound(reached.u)
         else:
             bound, place = -np.inf, walk.call(slope)
+        # Where labels are counted, the plug-in rule of a slope need not be the cheapest of those found so far.
+        place = min([place, *range(place)], key=lambda t: float(slope @ walk.vectors[t]))
         reached = corrected(walk, profile, towards(profile, reached, single(walk, place), PENALTY), place)
         yield replace(reached, bound=bound)
         if before - merit(program, reached.u) <= walk.tol / 10:
@@ -47,16 +49,18 @@ def descend(program: Program, walk: Walk, profile: Profile, place: int) -> Itera
 def descend_within(program: Program, walk: Walk, profile: Profile) -> Iterator[Iterate]:
     """Walk inside convex constraints: each step solves the problem with a linear objective by column generation.
 
-    Begins with the best mixture of the vertices found so far; raises `InfeasibleError` when there is none.
+    Begins with the best vertex found so far, or if none keeps the constraints with a mixture that does; raises
+    `InfeasibleError` when there is none.
     """
     columns = Columns(program)
     for place, vertex in enumerate(walk.vertices):
         columns.add(place, vertex)
-    reached: Iterate | None = None
-    for iterate in reach(program, walk, columns):
-        reached = iterate
-        yield iterate
-    assert reached is not None
+    best = min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t], FIRST))
+    reached = single(walk, best)
+    if program.excess(reached.u) > FEASIBLE:
+        for iterate in reach(program, walk, columns):
+            reached = iterate
+            yield iterate
     for _ in range(STEPS):
         before = program.value(reached.u)
         plane = Total(

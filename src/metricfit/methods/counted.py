@@ -12,13 +12,17 @@ import numpy as np
 
 from metricfit.methods.base import Walk
 from metricfit.methods.columns import Columns
-from metricfit.methods.coordinate import SMOOTH
 from metricfit.oracles.scan import Line, Scan
 from metricfit.oracles.scan_kernels import prefix
 from metricfit.types import FloatArray, IntArray
 
 # How many lines are scanned at most: what more of them would gain is far below the noise of the labels.
 LINES = 24
+# How far lines look, see `Scan.line`: rules in use are near the best ones.
+NEAR = 3.0
+# A line's costs are averaged over this share of the rows decided so, on either side: the best value of a smoothed
+# curve depends less on single rows, so it is nearer to that of unseen rows.
+SMOOTH = 0.05
 # Costs that differ by less, for prices of size one, are equal: prices are as exact as the solver of the master.
 EQUAL = 1e-7
 
@@ -90,7 +94,7 @@ class Lines:
                 assert self.sample is not None
                 heaviest = columns.weights(alpha, len(self.walk.vertices)).argmax(axis=1)
                 loss = np.stack([self.walk.vertices[place].loss[a] for a, place in enumerate(heaviest)])
-                scan = Scan(self.sample(), False, loss, self.walk.program.layout)
+                scan = Scan(self.sample(), 0.0, loss, self.walk.program.layout)
             if self._moved(scan, decision, price):
                 return self.walk.ask(scan.loss)
             self.walk.spend()
@@ -100,7 +104,7 @@ class Lines:
         """Set a decision's weight in each cell to its cheapest value, and say whether any of them changed."""
         moved = False
         for cell in range(len(self.axes.cells)):
-            line = scan.line(decision, "slope" if self.axes.match[decision] >= 0 else "offset", cell)
+            line = scan.line(decision, "slope" if self.axes.match[decision] >= 0 else "offset", cell, NEAR)
             count = 0 if line is None else cheapest(scan, line, price)
             if line is not None and count != line.here:
                 scan.move(line, count)

@@ -18,6 +18,7 @@ from metricfit.methods.relaxation import bound_of_ratios
 from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules, diagonal_loss
 from metricfit.metrics.curvature import Curvature
 from metricfit.metrics.means import h_mean
+from metricfit.oracles.rows import Rows
 from metricfit.problem import InfeasibleError, Problem, Program
 from metricfit.types import FloatArray
 
@@ -25,6 +26,11 @@ from metricfit.types import FloatArray
 SURROGATE_STEPS = 3
 # By how much the logarithms of weights are changed for another try.
 KICK = 0.3
+# How many rules are polished of few rows (up to so many probabilities) and of many.
+TRIES, FEW_ENTRIES = (6, 1), 50_000
+# The share of each row that is counted by its shifted probabilities, and the rows from which on that is done: fewer
+# do not tell the shift.
+TRUST, TRUSTED_ROWS = 0.5, 500
 
 
 class Local(Method):
@@ -38,9 +44,15 @@ class Local(Method):
 
     Parameters
     ----------
-    tries : int
+    tries : int, optional
         How many rules are polished: the best of each start in the order of their values, then changed copies of
-        the best of all.
+        the best of all. By default 1, and 6 where there are so few rows that each takes little time.
+    trust : float, optional
+        Where labels are counted and there are no constraints, the share of each row that the polish counts by its
+        probabilities, after a shift of each class that makes them fit the labels. A single label says little about
+        where a weight should stand, and the best breakpoint of thousands is the luckiest one; a probability says
+        what other rows like it would be. 0 counts labels only and polishes until no weight alone can be better on
+        the given rows. By default 0.5 from 500 rows and three decisions on, else 0.
     shrink : bool
         Whether to go back towards plain argmax as far as that is better on rows held out from those given (five
         folds). It needs the plug-in oracle on rows in memory.
@@ -65,26 +77,29 @@ class Local(Method):
     constrained = True
     nonconvex = True
 
-    def __init__(self, tries: int = 2, shrink: bool = False) -> None:
-        if isinstance(tries, bool) or int(tries) != tries or tries < 0:
+    def __init__(self, tries: int | None = None, shrink: bool = False, trust: float | None = None) -> None:
+        if tries is not None and (isinstance(tries, bool) or int(tries) != tries or tries < 0):
             raise ValueError(f"tries must be a whole number >= 0, got {tries!r}")
         if not isinstance(shrink, bool):
             raise ValueError(f"shrink must be True or False, got {shrink!r}")
-        self.tries, self.shrink = int(tries), shrink
+        if trust is not None and not 0 <= trust <= 1:
+            raise ValueError(f"trust must be a share from 0 to 1, or None, got {trust!r}")
+        self.tries, self.shrink, self.trust = tries, shrink, trust
+        self.warns = not shrink
 
     def calls(self, program: Program) -> int:
         """Return the budget of oracle calls; each scan of a weight counts as one."""
         weights = 2 * program.axes.k * len(program.axes.cells)
-        return 200 + 12 * weights * max(self.tries, 1)
+        return 200 + 12 * weights * max(TRIES[0] if self.tries is None else self.tries, 1)
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield what each start, each walk and each round of the polish reaches."""
         if hasattr(walk.oracle, "expect"):
             walk.oracle.expect(min(walk.max_calls, self.calls(program)))
-        profile = Profile(program)
+        profile, tries = Profile(program), self._tries(walk)
         random = np.random.default_rng(walk.seed if walk.seed is not None else 0)
         within = bool(program.limits) and program.convex_limits
-        if not self.shrink:
+        if self.warns:
             warn_if_few(walk.oracle, len(weights_of(program, argmax_loss(program))))
         starts = [_best(program, walk)] if walk.vertices else []
         for loss in self._losses(program, walk, random):
@@ -92,7 +107,7 @@ class Local(Method):
             yield single(walk, starts[-1])
         starts = sorted(dict.fromkeys(starts), key=lambda t: merit(program, walk.vectors[t]))
         candidates = starts if within else []
-        for start in [] if within else starts[: self.tries + 1]:
+        for start in [] if within else starts[: max(tries, 1)]:
             first = len(walk.vertices)
             yield from descend(program, walk, profile, start)
             candidates.append(
@@ -103,11 +118,13 @@ class Local(Method):
         if program.limits:
             for vertex in constant_rules(program, walk.oracle.margins):
                 walk.add(vertex)
-        yield from self._polished(program, walk, profile, candidates, random)
+        yield from self._polished(program, walk, profile, candidates, random, tries)
         if within:
             yield from descend_within(program, walk, profile)
         elif program.limits and min(map(program.excess, walk.vectors)) > FEASIBLE:
             raise _infeasible(program, walk)
+        elif tries:
+            yield from descend(program, walk, profile, _best(program, walk))
 
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
         """Return the best of all rules found and the best mixture."""
@@ -116,13 +133,27 @@ class Local(Method):
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Shrink towards plain argmax where that is asked for."""
-        return generalising(Local(self.tries), program, walk, best) if self.shrink else best
+        return generalising(_Fold(self.tries, trust=self.trust), program, walk, best) if self.shrink else best
+
+    def _tries(self, walk: Walk) -> int:
+        if self.tries is not None:
+            return int(self.tries)
+        rows = getattr(walk.oracle, "rows", None)
+        return TRIES[0] if isinstance(rows, Rows) and rows.proba.size <= FEW_ENTRIES else TRIES[1]
+
+    def _trust(self, program: Program, walk: Walk) -> float:
+        rows = getattr(walk.oracle, "rows", None)
+        if program.limits or walk.oracle.exact or not isinstance(rows, Rows):
+            return 0.0
+        if self.trust is not None:
+            return float(self.trust)
+        return TRUST if len(rows) >= TRUSTED_ROWS and program.axes.k > 2 else 0.0
 
     def _losses(self, program: Program, walk: Walk, random: np.random.Generator) -> Iterator[FloatArray]:
         margins = walk.oracle.margins
         yield argmax_loss(program)
         yield balanced_loss(program, margins)
-        shift = getattr(walk.oracle, "prior_shift", None)
+        shift = getattr(walk.oracle, "label_shift", getattr(walk.oracle, "prior_shift", None))
         if shift is not None:
             yield diagonal_loss(program, np.exp(shift))
         prior = margins.sum(axis=0)
@@ -131,24 +162,41 @@ class Local(Method):
             yield diagonal_loss(program, prior**-0.5 * np.exp(KICK * random.normal(size=prior.size)))
 
     def _polished(
-        self, program: Program, walk: Walk, profile: Profile, starts: list[int], random: np.random.Generator
+        self,
+        program: Program,
+        walk: Walk,
+        profile: Profile,
+        starts: list[int],
+        random: np.random.Generator,
+        tries: int,
     ) -> Iterator[Iterate]:
         """Polish the best starts; then the best of all, changed at random; then look at all values of its weights."""
-        starts = sorted(starts, key=lambda t: merit(program, walk.vectors[t]))
-        for attempt in range(self.tries):
+        starts, trust = (
+            sorted(starts, key=lambda t: merit(program, walk.vectors[t])),
+            self._trust(program, walk),
+        )
+        for attempt in range(tries):
             if attempt < len(starts):
                 place = starts[attempt]
             else:
                 loss = walk.vertices[_best(program, walk)].loss
                 place = walk.ask(loss * np.exp(KICK * random.normal(size=(1, *loss.shape[1:]))))
-            yield from polish(program, walk, profile, place, CONSTRAINED if program.limits else FREE)
-        if self.tries:
+            yield from polish(program, walk, profile, place, CONSTRAINED if program.limits else FREE, trust)
+        if tries and not trust:
             yield from polish(program, walk, profile, _best(program, walk), CLOSING)
 
 
-def _best(program: Program, walk: Walk, first: int = 0) -> int:
-    """Return the place of the best rule from a place on."""
-    return min(range(first, len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t]))
+class _Fold(Local):
+    """The search on some of the rows, to see how it does on the others: few rows are no surprise."""
+
+    def __init__(self, tries: int | None, trust: float | None) -> None:
+        super().__init__(tries, trust=trust)
+        self.warns = False
+
+
+def _best(program: Program, walk: Walk) -> int:
+    """Return the place of the best rule."""
+    return min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t]))
 
 
 def _surrogate(surrogate: Program, program: Program, walk: Walk) -> FloatArray:

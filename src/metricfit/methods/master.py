@@ -61,10 +61,18 @@ class Master:
         return best
 
     def _convex(self, goal: Node, columns: Columns, alpha: FloatArray) -> Solution:
+        if not self.program.limits and is_affine(goal):
+            return self._cheapest(goal, columns, alpha)
         parts = self._parts if goal is self.program.objective else smooth_parts(goal)
         if parts is None or not self._flat_limits:
             return solve_cone(self.program, goal, columns)
         return self._newton(parts, columns, alpha)
+
+    def _cheapest(self, goal: Node, columns: Columns, alpha: FloatArray) -> Solution:
+        """Minimise an affine function: each cell takes its cheapest column, and no solver is needed."""
+        alpha = columns.cheapest(goal.gradient(columns.u(alpha)))
+        theta: dict[Largest, FloatArray] = {goal: np.ones(1)} if isinstance(goal, Largest) else {}
+        return Solution(alpha, columns.u(alpha), (), theta)
 
     @property
     def _late(self) -> bool:
@@ -136,6 +144,13 @@ class Master:
         cost = body.row(Largest(Stack(tuple(negative(part) for part in low))))
         target, _ = minimise_quadratic(columns, body, np.zeros(u.size), FLAT, u, cost)
         return columns.normalised(target)
+
+
+def is_affine(goal: Node) -> bool:
+    """Whether a function of size one is affine, or the largest of one affine function."""
+    if isinstance(goal, Largest):
+        return goal.part.size == 1 and is_affine(goal.part)
+    return is_polyhedral(goal, 1) and is_polyhedral(goal, -1)
 
 
 def level_goal(program: Program, level: float) -> Largest:

@@ -6,12 +6,25 @@ import numpy as np
 from numba import njit
 
 ROUNDING = 1e-12
+# A factor that lets in all rows there are: probabilities below its inverse are none.
+MOST = 1e200
+
+
+@njit
+def _hit(r, named, proba, labels, trust, tilt, scale):
+    """Return how much of a row is right if it is given a class."""
+    if named < 0:
+        return 0.0
+    right = 1.0 - trust if labels[r] == named else 0.0
+    if trust > 0:
+        right += trust * proba[r, named] * tilt[named] * (scale[r] if scale.size else 1.0)
+    return right
 
 
 @njit(nogil=True, cache=True)
 def moving_rows(
     table, column, slope, offset, cell,
-    decisions, best, proba, labels, weights, match,
+    decisions, best, proba, labels, weights, match, trust, tilt, scale,
     decision, own, rate, anew, low, high,
     members, at, rows, left, weight, won, lost,
 ):  # fmt: skip
@@ -33,19 +46,18 @@ def moving_rows(
         if rate.size == 0:
             point = other - score + (constant if anew else 0.0)
         elif rate[r] > 0:
-            point = (other - (constant if anew else score)) / rate[r]
+            over = other - (constant if anew else score)
+            if over < low * rate[r] or over > high * rate[r]:
+                continue  # most rows are out of reach, and a quotient takes longer
+            point = over / rate[r]
         else:
-            point = np.nan
+            continue
         if not (point > low and point < high):
             continue
         w = weights[r] if weights.size else equal
         at[count], rows[count], left[count], weight[count] = point, r, leaves, w
-        if labels.size:
-            won[count] = w if labels[r] == named else 0.0
-            lost[count] = w if labels[r] == match[leaves] else 0.0
-        else:
-            won[count] = w * proba[r, named] if named >= 0 else 0.0
-            lost[count] = w * proba[r, match[leaves]] if match[leaves] >= 0 else 0.0
+        won[count] = w * _hit(r, named, proba, labels, trust, tilt, scale)
+        lost[count] = w * _hit(r, match[leaves], proba, labels, trust, tilt, scale)
         count += 1
     return count
 
@@ -113,47 +125,55 @@ def _sort(at, order, bucket, positive):
 
 
 @njit
-def _best_count(at, order, series, here, reach, closest, gain):
-    """Return how many rows to let in: where the mean of ``2 * reach + 1`` neighbours in the series is smallest."""
+def _best_count(at, order, series, here, closest, size, gain):
+    """Return how many rows to let in: where the series is smallest, and some weight does so."""
     count = order.size
-    sums = np.empty(count + 2 * reach + 2)
-    sums[0] = 0.0
-    for i in range(count + 2 * reach + 1):
-        sums[i + 1] = sums[i] + series[min(max(i - reach, 0), count)]
-    width = 2 * reach + 1
-    now = (sums[here + width] - sums[here]) / width
-    best, least = here, now - gain
+    best, least = here, series[here] - gain
     for i in range(count + 1):
+        if series[i] >= least:
+            continue
         if 0 < i < count:
             below, above = at[order[i - 1]], at[order[i]]
-            if above - below <= closest * (2 + abs(above) + abs(below)):
+            if above - below <= closest * (size + abs(above) + abs(below)):
                 continue
-        mean = (sums[i + width] - sums[i]) / width if reach else series[i]
-        if mean < least:
-            best, least = i, mean
+        best, least = i, series[i]
     return best
+
+
+@njit
+def _within(best, own, factor, constant, members):
+    """Write the rows whose score under a factor and a constant is above their best, and return their number."""
+    count = 0
+    for r in range(best.size):
+        members[count] = r
+        count += best[r] < factor * own[r] + constant
+    return count
 
 
 @njit(nogil=True, cache=True)
 def sweep_ratios(
     table, column, slope, offset, cell,
-    decisions, best, proba, labels, weights, match,
-    starts, near, every, active, sweeps, reach, anywhere, smooth, gain, closest, terms, sign, hit, made,
+    decisions, best, proba, labels, weights, match, trust, tilt, scale,
+    columns, sweeps, reach, anywhere, gain, tol, closest, terms, sign, hit, made,
 ):  # fmt: skip
-    """Give factors (the first k of ``active``) and constants in turn the best value within reach; count moves and scans.
+    """Give factors and constants in turn the best value within reach; return the numbers of moves and of scans.
 
-    Each sweep but the first goes through the weights that have moved in the last one. With ``anywhere``, factors may go to any
-    positive value.
+    Each sweep but the first goes through the weights that have moved in the last one. With ``anywhere``, factors
+    may go to any positive value. A sweep that gains at most ``tol`` is the last.
     """
-    moves, scans, k, size = 0, 0, column.size, every.size
+    moves, scans, k, size = 0, 0, column.size, decisions.size
     at, weight, won, lost = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    rows, left, order, bucket = (
-        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
-    )  # fmt: skip
-    series = np.empty(size + 1)
+    rows, left, order = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    members = np.empty(size + 1, np.int64)
+    series, active = np.empty(size + 1), np.ones(2 * k, np.bool_)
+    gained = np.inf
     for line in range(sweeps * 2 * k):
         which = line % (2 * k)
         j, factor = which % k, which < k
+        if which == 0:
+            if gained <= tol:
+                break
+            gained = 0.0
         if not active[which] or match[j] < 0 or slope[0, j] <= 0:
             continue
         active[which] = False
@@ -161,18 +181,20 @@ def sweep_ratios(
         old = slope[0, j] if factor else offset[0, j]
         width = reach * slope[0, j] / 4
         low, high = (old / (1 + reach), old * (1 + reach)) if factor else (old - width, old + width)
-        members = near[starts[j] : starts[j + 1]]
         if factor and anywhere:
-            low, high, members = 0.0, np.inf, every
-        own = proba[:, match[j]]
+            low, high = 0.0, MOST
+        own = columns[match[j]]
+        # Most rows are far from entering most decisions, and one comparison along a column says so.
+        tried = _within(best, own, high if factor else slope[0, j], offset[0, j] if factor else high, members)
         count = moving_rows(
-            table, column, slope, offset, cell, decisions, best, proba, labels, weights, match,
+            table, column, slope, offset, cell,
+            decisions, best, proba, labels, weights, match, trust, tilt, scale,
             j, own, own if factor else own[:0], True, low, high,
-            members, at, rows, left, weight, won, lost,
+            members[:tried], at, rows, left, weight, won, lost,
         )  # fmt: skip
         if count == 0:
             continue
-        _sort(at[:count], order[:count], bucket, factor)
+        _sort(at[:count], order[:count], members, factor)
         here = 0
         for i in range(count):
             if decisions[rows[i]] == j:
@@ -183,12 +205,16 @@ def sweep_ratios(
         )
         for i in range(count + 1):
             series[i] *= sign
-        chosen = _best_count(at, order[:count], series[: count + 1], here, int(smooth * here), closest, gain)
+        # A constant is as exact as the scores that it is added to, which are of size one.
+        chosen = _best_count(
+            at, order[:count], series[: count + 1], here, closest, 0.0 if factor else 2.0, gain
+        )
         _enter(order[:chosen], left, weight, won, lost, j, hit, made, 1.0)
         if chosen == here:
             continue
         moves += 1
         active[which] = True
+        gained += series[here] - series[chosen]
         new = (at[order[max(chosen - 1, 0)]] + at[order[min(chosen, count - 1)]]) / 2
         if chosen == 0 or chosen == count:
             new = (new + (low if chosen == 0 else min(high, 3 * new))) / 2

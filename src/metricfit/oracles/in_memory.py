@@ -11,6 +11,7 @@ from metricfit.layout import Layout
 from metricfit.oracles import kernels
 from metricfit.oracles.base import Vertex
 from metricfit.oracles.blocks import SAMPLE_ROWS, Block, fractions, sample_rows, worth_a_sample
+from metricfit.oracles.recalibration import label_shift
 from metricfit.oracles.rows import Rows
 from metricfit.oracles.scan import Scan
 from metricfit.oracles.shortcuts import Shortcut
@@ -107,9 +108,19 @@ class PluginOracle:
         )
         return np.asarray(tensor)
 
-    def scan(self, loss: FloatArray, layout: Layout) -> Scan:
-        """Return the rule of a loss with its weights ready to be scanned one by one, see `metricfit.oracles.scan`."""
-        return Scan(self.rows, self.exact, loss, layout, self.engine)
+    @cached_property
+    def label_shift(self) -> FloatArray:
+        """For each class, what its log-probability lacks: the most likely shift, given the labels."""
+        return label_shift(self.rows, self.prior_shift)
+
+    def scan(self, loss: FloatArray, layout: Layout, trust: float = 0.0) -> Scan:
+        """Return the rule of a loss with its weights ready to be scanned, see `metricfit.oracles.scan`.
+
+        Where labels are counted, a share ``trust`` of each row may be counted by its shifted probabilities.
+        """
+        if self.exact or not trust:
+            return Scan(self.rows, float(self.exact), loss, layout, self.engine)
+        return Scan(self.rows, trust, loss, layout, self.engine, self.label_shift)
 
     @property
     def costly(self) -> bool:

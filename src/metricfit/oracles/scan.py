@@ -8,6 +8,7 @@ weight can make, and the statistics of all of them are prefix sums.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -77,13 +78,13 @@ class Line:
 
 
 class Sweep(NamedTuple):
-    """How often and how far to look (factors perhaps anywhere), which share of the rows to smooth over, what to gain."""
+    """How often and how far to look (factors perhaps anywhere), and what a move and a whole sweep must gain."""
 
     sweeps: int
     reach: float
     anywhere: bool
-    smooth: float
     gain: float
+    tol: float = 0.0
 
 
 class Scan:
@@ -93,21 +94,23 @@ class Scan:
     ----------
     rows : Rows
         The data.
-    soft : bool
-        Whether probabilities are counted as soft labels.
+    trust : float
+        The share of each row that is counted by its probabilities as soft labels; the rest by its label.
     loss : array
         The loss of the rule to begin with.
     layout : {"diagonal", "full"}
         Its layout.
     engine : {"auto", "numpy", "numba"}
         What computes.
+    shift : array of shape (n,), optional
+        What is added to the logarithms of the probabilities before they are counted (and made to add up to 1).
 
     Examples
     --------
     >>> import numpy as np
     >>> from metricfit.oracles import Rows
     >>> rows = Rows.of(np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]]), [0, 1, 1])
-    >>> scan = Scan(rows, False, np.array([[[-1.0, -1.0], [0.0, 0.0]]]), "diagonal")
+    >>> scan = Scan(rows, 0.0, np.array([[[-1.0, -1.0], [0.0, 0.0]]]), "diagonal")
     >>> line = scan.line(1, "slope")
     >>> line.at.round(2).tolist(), line.here
     ([0.25, 1.5, 9.0], 1)
@@ -117,9 +120,15 @@ class Scan:
     """
 
     def __init__(
-        self, rows: Rows, soft: bool, loss: FloatArray, layout: Layout, engine: Engine = "auto"
+        self,
+        rows: Rows,
+        trust: float,
+        loss: FloatArray,
+        layout: Layout,
+        engine: Engine = "auto",
+        shift: FloatArray | None = None,
     ) -> None:
-        self.rows, self.soft, self.layout, self.engine = rows, soft, layout, engine
+        self.rows, self.layout, self.engine = rows, layout, engine
         self.match = rows.axes.match
         self.loss = np.array(loss, float)
         # Scores in the precision of the probabilities do not tell closer breakpoints apart.
@@ -135,11 +144,13 @@ class Scan:
         self.decisions = decide(rows.proba, rows.cells, self.loss, self.match, layout=layout, engine=engine)
         self.every = np.arange(len(rows))
         self.best = self.scores.of(self.every, self.decisions)
-        labels = fixed(rows.labels[:0] if soft else rows.labels)
-        weights = fixed(np.zeros(0) if rows.weights is None else rows.weights)
-        self.state = State(self.decisions, self.best, fixed(rows.proba), labels, weights, self.match)
+        tilt = np.ones(rows.axes.n) if shift is None else np.exp(shift)
+        scale = np.zeros(0) if shift is None else np.asarray(1 / (rows.proba @ tilt), float)
+        weights = np.zeros(0) if rows.weights is None else rows.weights
+        proba, labels, weights, tilt, scale = map(fixed, (rows.proba, rows.labels, weights, tilt, scale))
+        held = self.decisions, self.best, proba, labels, weights, self.match
+        self.state = State(*held, float(trust), tilt, scale)
         self._members: list[IntArray] = []
-        self._lists: dict[tuple[int, int | None], IntArray] = {}
 
     def _products(self) -> FloatArray:
         """Return the scores of a full loss."""
@@ -160,19 +171,25 @@ class Scan:
             self._members = np.split(np.argsort(self.cell, kind="stable"), ends[:-1])
         return self._members[cell]
 
+    @cached_property
+    def _columns(self) -> FloatArray:
+        """The probabilities class by class."""
+        columns: FloatArray = fixed(np.ascontiguousarray(self.rows.proba.T))
+        return columns
+
     def line(
         self, decision: int, kind: Kind, cell: int | None = None, reach: float | None = None
     ) -> Line | None:
         """Return what a weight moves; None if it moves nothing.
 
         With ``reach``, only breakpoints near the weight that the rule has: up to ``1 + reach`` times as large
-        or small a factor, or a constant that differs by at most ``reach / 4`` times the factor; and of these
-        only the rows that were near when such a line was first asked for. `refresh` finds all rows near again.
+        or small a factor, or a constant that differs by at most ``reach / 4`` times the factor. In the full
+        layout both come on top of the loss, and are at most ``reach / 4`` times as large as its entries.
         """
         if (kind == "slope" and self.match[decision] < 0) or self.rows.axes.k < 2:
             return None
         move = self._move(decision, kind, cell, reach)
-        moving = moving_rows(self.scores, self.state, move, self._near(decision, cell, reach), self.engine)
+        moving = moving_rows(self.scores, self.state, move, self.members(cell), self.engine)
         if not moving.at.size:
             return None
         order, unsorted = ascending(moving.at)
@@ -192,17 +209,6 @@ class Scan:
         rate = fixed(self.rows.proba[:, self.match[decision]]) if kind == "slope" else own[:0]
         return Move(decision, own, rate, anew, *self._ends(decision, kind, cell, reach))
 
-    def _near(self, decision: int, cell: int | None, reach: float | None) -> IntArray:
-        """Return the rows of a cell, or those that may have a breakpoint within reach."""
-        members = self.members(cell)
-        if reach is None or self.match[decision] < 0 or self.layout == "full":
-            return members
-        if (decision, cell) not in self._lists:
-            move = self._move(decision, "slope", cell, 4 * (1 + reach) - 1)
-            found = moving_rows(self.scores, self.state, move, members, self.engine)
-            self._lists[decision, cell] = found.rows.copy()
-        return self._lists[decision, cell]
-
     def sweep(self, terms: FloatArray, sign: float, statistic: FloatArray, how: Sweep) -> tuple[int, int]:
         """Do at once what lines for all factors and constants do one by one, for the objective ``sign * ratio_sums``.
 
@@ -210,40 +216,23 @@ class Scan:
         """
         from metricfit.oracles import _scan_jit
 
-        k = self.rows.axes.k
-        lists = [self._near(j, None, how.reach) for j in range(k)]
         moves, scans = _scan_jit.sweep_ratios(
-            *self.scores,
-            *self.state,
-            np.cumsum([0, *map(len, lists)]),
-            np.concatenate(lists),
-            self.every,
-            np.ones(2 * k, bool),
-            *how,
-            self.closest,
-            terms,
-            sign,
-            *statistic.sum(axis=0),
+            *self.scores, *self.state, self._columns, *how, self.closest, terms, sign, *statistic.sum(axis=0)
         )
         self.loss[:, 0] = np.where(self.match >= 0, -self.scores.slope, self.loss[:, 0])
         self.loss[:, 1] = -self.scores.offset
         return moves, scans
-
-    def refresh(self) -> None:
-        """Decide all rows anew, and look for the rows near each weight among all of them."""
-        self._lists.clear()
-        rows = self.rows
-        self.decisions[:] = decide(
-            rows.proba, rows.cells, self.loss, self.match, layout=self.layout, engine=self.engine
-        )
-        self.best[:] = self.scores.of(self.every, self.decisions)
 
     def _ends(self, decision: int, kind: Kind, cell: int | None, reach: float | None) -> tuple[float, float]:
         """Return the interval of weights that are of interest."""
         cells = slice(None) if cell is None else slice(cell, cell + 1)
         factors, constants = self.scores.slope[cells, decision], self.scores.offset[cells, decision]
         if self.layout == "full":
-            return -np.inf, np.inf
+            # Weights come on top of the loss, so their size is that of its entries.
+            width = (
+                np.inf if reach is None else reach * float(np.abs(self.loss[cells, :, decision]).max()) / 4
+            )
+            return -width, width
         if kind == "offset":
             width = np.inf if reach is None or not factors.all() else reach * float(np.abs(factors).max()) / 4
             return float(constants.min()) - width, float(constants.max()) + width
@@ -262,8 +251,8 @@ class Scan:
         if self.layout == "diagonal":
             data = np.stack([won, weight, -lost, -weight], axis=1)
             places = np.stack([entered, k + entered, left, k + left], axis=1)
-        elif self.soft:
-            half = weight[:, None] * np.asarray(self.rows.proba[rows], float)
+        elif self.state.trust:
+            half = weight[:, None] * self.state.targets(rows)
             data, rise = np.concatenate([half, -half], axis=1), np.arange(height) * k
             places = np.concatenate([rise + entered[:, None], rise + left[:, None]], axis=1)
         else:
@@ -280,6 +269,20 @@ class Scan:
         sums = np.bincount(places.ravel(), data.ravel(), minlength=self.loss.size)
         total: FloatArray = np.asarray(sums, float).reshape(self.loss.shape)
         return total if count > line.here else -total
+
+    def statistic(self, trust: float | None = None) -> FloatArray:
+        """Return the statistic of the rule as it is, counted as the scan counts or with another share of trust."""
+        cells, _, k = self.loss.shape
+        state = self.state if trust is None else self.state._replace(trust=trust)
+        weight, at = state.masses(self.every), self.decisions.astype(np.int64)
+        if self.cell.size:
+            at += self.cell.astype(np.int64) * k
+        if self.layout == "diagonal":
+            parts = np.stack([weight * state.hits(self.every, self.decisions), weight])
+        else:
+            parts = (weight[:, None] * state.targets(self.every)).T
+        sums = [np.bincount(at, part, minlength=cells * k).reshape(cells, k) for part in parts]
+        return np.stack(sums, axis=1)
 
     def likeliest(self, decision: int) -> tuple[FloatArray, FloatArray]:
         """Return the right ones among, and all of, the 0, 1, 2 ... rows that are most likely of a decision's class."""

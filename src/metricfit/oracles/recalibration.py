@@ -1,0 +1,55 @@
+"""How far class probabilities are off, class by class: the shift of their logarithms that the labels ask for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metricfit.oracles.rows import Rows
+from metricfit.types import FloatArray
+
+# Newton's steps, of at most this size; the gap between shares and mean probabilities that ends them.
+STEPS, LONGEST, CLOSE = 12, 2.0, 1e-5
+# A shift has one number for each class, so some of the rows tell it well enough: entries that are read.
+ENTRIES = 2**21
+
+
+def label_shift(rows: Rows, start: FloatArray) -> FloatArray:
+    r"""Return the shift b that makes :math:`p_i e^{b_i}`, scaled to add up to 1, most likely given the labels.
+
+    It is the one for which every class has a mean probability equal to its share of the rows. Newton's method
+    finds it: minus the second derivative of the mean log-likelihood is ``diag(means) - mean(q q')``.
+
+    Parameters
+    ----------
+    rows : Rows
+        Probabilities and labels.
+    start : array of shape (n,)
+        Where to begin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> proba = np.array([[0.8, 0.2], [0.8, 0.2], [0.5, 0.5], [0.5, 0.5]])
+    >>> shift = label_shift(Rows.of(proba, [1, 0, 1, 1]), np.zeros(2))
+    >>> shifted = proba * np.exp(shift)
+    >>> shifted /= shifted.sum(axis=1, keepdims=True)
+    >>> shifted.mean(axis=0).round(3).tolist()  # the shares of the labels
+    [0.25, 0.75]
+    """
+    step = max(1, rows.proba.size // ENTRIES)
+    proba, labels = np.asarray(rows.proba[::step], float), rows.labels[::step]
+    weights = np.ones(labels.size) if rows.weights is None else rows.weights[::step]
+    weights = weights / weights.sum()
+    share = np.bincount(labels, weights, minlength=rows.axes.n)
+    shift, seen = np.array(start, float), share > 0
+    for _ in range(STEPS):
+        q = proba * np.exp(shift)
+        q /= q.sum(axis=1, keepdims=True)
+        means = weights @ q
+        gap = np.where(seen, share - means, 0.0)
+        if np.abs(gap).max() <= CLOSE:
+            break
+        # The ridge gives the direction that changes nothing (all classes alike) a slope.
+        curvature = np.diag(means + CLOSE) - q.T @ (weights[:, None] * q)
+        shift += np.clip(np.linalg.solve(curvature, gap), -LONGEST, LONGEST)
+    return shift
