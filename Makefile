@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench peers paper clean
+.PHONY: help demo test lint bench peers scale paper clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,15 @@ bench: $(VENV)/.installed-dev  ## compare the kernels with plain NumPy
 peers: $(VENV)/.installed-dev  ## compare macro-F1 and kappa with the tools that tune them elsewhere
 	$(BIN)/python benchmarks/peers/macro_f1.py
 	$(BIN)/python benchmarks/peers/kappa.py
+
+# Takes some minutes, 4 GB of disk and 6 GB of memory.
+scale: $(VENV)/.installed-dev  ## measure whole solves, growth, data on disk and a Dask cluster
+	$(BIN)/python benchmarks/scale/solve.py --against
+	$(BIN)/python benchmarks/scale/growth.py
+	$(BIN)/python benchmarks/scale/disk.py
+	$(BIN)/python benchmarks/scale/disk.py --rows 1000000 --parquet
+	$(BIN)/python benchmarks/scale/cluster.py
+	$(BIN)/python benchmarks/scale/cluster.py --classes 100
 
 # METRICFIT_DATA names the folder with the data sets. PAPER="--quick" takes minutes, PAPER="--only hmean" one experiment.
 paper: $(VENV)/.installed-dev  ## rerun the paper's experiments and write docs/paper.md

@@ -2,11 +2,12 @@
 
     python benchmarks/scale/growth.py [--quick]
 
-Every case runs in a process of its own, on one thread. Times are the best of some solves after one that loads the
-compiled code, in seconds and in reads (``np.sum`` of the same float32 array in the same process). "extra MB" is the most
-memory the solve holds beyond the array and what is loaded. With groups, demographic parity is kept to 0.05.
-Exponents are least-squares slopes in log-log; that of the rows is over 100,000 rows and more, because below, the time is
-that of the master problems, whatever the number of rows. The bar is 1.05 in rows. Writes docs/figures/growth.png.
+Every case runs in a process of its own, on one thread. Times are the best of some solves after one that loads
+the compiled code, in seconds and in reads (``np.sum`` of the same float32 array in the same process). "extra MB" is
+the most memory the solve holds beyond the array and what is loaded. With groups, demographic parity is kept to 0.05.
+Exponents are least-squares slopes in log-log; that of the rows is over 100,000 rows and more, because below, the
+time is that of the master problems, whatever the number of rows. The bar is 1.05 in rows. Writes
+docs/figures/growth.png.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def main() -> None:
         print(json.dumps(measure(*options.case)))
         return
     print(
-        f"{'rows':>10} {'classes':>8} {'groups':>7} {'read ms':>8} {'GB/s':>6} {'solve s':>8} {'reads':>7} {'calls':>6} "
-        f"{'gap':>8} {'array MB':>9} {'extra MB':>9}  status"
+        f"{'rows':>10} {'classes':>8} {'groups':>7} {'read ms':>8} {'GB/s':>6} {'solve s':>8} {'reads':>7} "
+        f"{'calls':>6} {'gap':>8} {'array MB':>9} {'extra MB':>9}  status"
     )
     results: dict[str, list[dict]] = {}
     for name, cases in SWEEPS.items():

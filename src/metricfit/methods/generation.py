@@ -128,7 +128,7 @@ class Pricing:
         return self.walk.vectors[place]
 
     def _tell(self, bound: float) -> None:
-        """Keep the best bound; where labels are counted the newest, as later rules can show that an older one was none."""
+        """Keep the best bound; of counted labels the newest: later rules can show that an older one was none."""
         if self.walk.oracle.exact:
             bound = max(self.bound, bound)
         self.bound = max(bound, self.program.lowest_value)

@@ -16,7 +16,7 @@ from metricfit.types import FloatArray, IntArray
 # Rows of a sample, and those of each class in each cell that it takes at least (all, if there are fewer).
 SAMPLE_ROWS = 50_000
 STRATUM_ROWS = 20
-# Probabilities in memory from which on the rules of a sample save more than it costs, if it is a small part of the rows.
+# Probabilities from which on the rules of a sample save more than it costs, if it is a small part of the rows.
 SAMPLE_ENTRIES = 50_000_000
 SAMPLE_PART = 0.1
 

@@ -108,7 +108,7 @@ class Moving(NamedTuple):
 def moving_rows(
     scores: Scores, state: State, move: Move, members: IntArray, engine: Engine = "auto"
 ) -> Moving:
-    """Return the rows among ``members`` that a weight moves, with the breakpoint of each and the decision that it leaves.
+    """Return the rows among ``members`` that a weight moves, with their breakpoints and the decisions they leave.
 
     Of two equally good decisions to leave, the one with the larger number.
 
