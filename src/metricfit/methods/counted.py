@@ -64,6 +64,8 @@ class Lines:
         self.count, self.quiet = 0, 0
         self.value = np.inf
         self.order: IntArray = np.zeros(0, np.int64)
+        self.scan: Scan | None = None
+        self.scanned: IntArray = np.zeros(0, np.int64)
 
     @property
     def started(self) -> bool:
@@ -86,19 +88,26 @@ class Lines:
         price = price / np.abs(price).max(initial=1e-300)
         if not self.order.size:
             self.order = np.argsort(-np.abs(price).sum(axis=(0, 1)), kind="stable")
-        scan: Scan | None = None
+        if self.done:
+            return None
+        scan = self._scan(columns.weights(alpha, len(self.walk.vertices)).argmax(axis=1))
         while not self.done:
             decision = int(self.order[self.count % self.axes.k])
             self.count, self.quiet = self.count + 1, self.quiet + 1
-            if scan is None:
-                assert self.sample is not None
-                heaviest = columns.weights(alpha, len(self.walk.vertices)).argmax(axis=1)
-                loss = np.stack([self.walk.vertices[place].loss[a] for a, place in enumerate(heaviest)])
-                scan = Scan(self.sample(), 0.0, loss, self.walk.program.layout)
             if self._moved(scan, decision, price):
-                return self.walk.ask(scan.loss)
+                place = self.walk.ask(scan.loss)
+                self.scanned = np.full(len(self.axes.cells), place)
+                return place
             self.walk.spend()
         return None
+
+    def _scan(self, places: IntArray) -> Scan:
+        """Return the rules of some vertices, one of each cell, ready to be scanned; often they are so already."""
+        if self.scan is None or not np.array_equal(self.scanned, places):
+            assert self.sample is not None
+            loss = np.stack([self.walk.vertices[place].loss[a] for a, place in enumerate(places)])
+            self.scan, self.scanned = Scan(self.sample(), 0.0, loss, self.walk.program.layout), places
+        return self.scan
 
     def _moved(self, scan: Scan, decision: int, price: FloatArray) -> bool:
         """Set a decision's weight in each cell to its cheapest value, and say whether any of them changed."""
