@@ -85,7 +85,7 @@ def test_any_objective_under_any_constraints(objective, limits):
         (mf.jaccard(average="weighted"), lambda y, d: jaccard_score(y, d, average="weighted")),
         (mf.mcc(), matthews_corrcoef),
     ],
-    ids=str,
+    ids=lambda given: str(given) if isinstance(given, mf.Metric) else "scikit-learn",
 )
 def test_the_value_is_scikit_learns(metric, score):
     proba, y, _ = rows(1, 2000)
