@@ -242,6 +242,11 @@ class Program:
         """A lower bound of the minimised objective that needs no oracle."""
         return float(self.objective.reach()[0][0])
 
+    @cached_property
+    def highest_value(self) -> float:
+        """An upper bound of the minimised objective."""
+        return float(self.objective.reach()[1][0])
+
     def uniform(self, margins: FloatArray) -> FloatArray:
         """Return u of the classifier that decides anything with equal probability."""
         tensor = np.repeat(margins[:, :, None], self.axes.k, axis=2) / self.axes.k

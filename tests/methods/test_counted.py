@@ -120,3 +120,15 @@ def _value(C: np.ndarray, objective: str) -> float:
     if objective == "h_mean":
         return float(3 / np.sum(1 / np.maximum(recall, 1e-9)))
     return float(2 * np.trace(C[1:, 1:]) / (2 - C[0].sum() - C[:, 0].sum()))
+
+
+def test_a_class_that_no_priced_rule_decides_is_not_given_up():
+    """Class 2 has probability 0 in all rows, so that only the rule that always says 2 finds any of it."""
+    random = np.random.default_rng(0)
+    proba = np.column_stack([random.dirichlet([1.0, 1.0], 300), np.zeros(300)])
+    y = np.where(np.arange(300) < 60, 2, proba.argmax(axis=1))
+    result = mf.optimize(proba, y, "h_mean")
+    # Argmax is right about 0 and 1; said with probability a, class 2 has recall a and the others 1 - a.
+    a = np.linspace(0.001, 0.999, 999)
+    best = (3 / (2 / (1 - a) + 1 / a)).max()
+    assert result.value == pytest.approx(best, abs=1e-3)

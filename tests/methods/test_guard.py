@@ -20,7 +20,7 @@ def test_the_guard_warns_of_few_rows_and_of_rare_classes():
     mf.optimize(proba, y, "macro_f1", method=Local(tries=0))
     y[y == 2] = 0
     y[:9] = 2
-    with pytest.warns(OverfitWarning, match=r"1 classes have fewer than 10 rows \(the first is 2\)"):
+    with pytest.warns(OverfitWarning, match=r"1 class has fewer than 10 rows \(the first is 2\)"):
         mf.optimize(proba, y, "macro_f1", method=Local(tries=0))
     mf.optimize(proba, y, "macro_f1", method=Local(tries=0), confusion="model")
 

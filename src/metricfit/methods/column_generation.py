@@ -55,6 +55,9 @@ class ColumnGeneration(Method):
         for place, vertex in enumerate(walk.vertices):
             columns.add(place, vertex)
         start: Iterate | None = None
+        if not program.limits and program.value(columns.u(columns.equal())) >= program.highest_value:
+            # All rules neglect some class: a mean of recalls is zero for every mixture, and shows no way up.
+            feasibility.add_constants(program, walk, columns)
         if program.limits:
             for start in feasibility.reach(program, walk, columns):
                 yield start

@@ -38,12 +38,16 @@ def descend(program: Program, walk: Walk, columns: Columns, target: float) -> It
             return
 
 
-def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
-    """Yield iterates until one keeps all constraints; raise `InfeasibleError` when none can."""
-    # Deciding all rows alike costs no call and keeps many constraints: "fraud" never said is never wrong.
+def add_constants(program: Program, walk: Walk, columns: Columns) -> None:
+    """Add the rules that decide all rows alike: they cost no call, and "fraud" never said is never wrong."""
     if program.axes.k * len(program.axes.cells) <= MOST_CONSTANTS:
         for vertex in constant_rules(program, walk.oracle.margins):
             columns.add(walk.add(vertex), vertex)
+
+
+def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
+    """Yield iterates until one keeps all constraints; raise `InfeasibleError` when none can."""
+    add_constants(program, walk, columns)
     first = phase_one(program, program.limits)
     best, bound = np.inf, -np.inf
     for iterate in descend(first, walk, columns, -ROOM):
