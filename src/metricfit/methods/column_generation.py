@@ -8,6 +8,7 @@ certificate: nothing achievable lies below the plane's minimum.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from metricfit.methods import feasibility
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
@@ -55,15 +56,19 @@ class ColumnGeneration(Method):
         for place, vertex in enumerate(walk.vertices):
             columns.add(place, vertex)
         start: Iterate | None = None
-        if not program.limits and program.value(columns.u(columns.equal())) >= program.highest_value:
-            # All rules neglect some class: a mean of recalls is zero for every mixture, and shows no way up.
-            feasibility.add_constants(program, walk, columns)
         if program.limits:
             for start in feasibility.reach(program, walk, columns):
                 yield start
             if start is not None and program.excess(start.u) > FEASIBLE:
                 return
-        yield from generate(program, walk, columns, self.lines, start)
+        worst = False
+        for iterate in generate(program, walk, columns, self.lines, start):
+            worst = program.value(iterate.u) >= program.highest_value
+            yield replace(iterate, settled=False) if worst else iterate
+        if worst:
+            # Every rule neglects some class, so that a mean of recalls is 0 for all mixtures and shows no way up.
+            feasibility.add_constants(program, walk, columns)
+            yield from generate(program, walk, columns, self.lines)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Drop rules that do nothing."""

@@ -107,10 +107,6 @@ class Columns:
         alpha = np.where(empty[self.cell], 1.0, alpha)
         return alpha / np.bincount(self.cell, alpha)[self.cell]
 
-    def equal(self) -> FloatArray:
-        """Return the mixture of all columns of each cell in equal parts."""
-        return self.normalised(np.ones(len(self)))
-
     def u(self, alpha: FloatArray) -> FloatArray:
         """Return u of a mixture."""
         return np.asarray(self.matrix @ alpha + self.program.constant)
