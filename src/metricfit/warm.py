@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from metricfit.methods import Method, Outcome, Walk, run
@@ -16,14 +18,14 @@ SAMPLE_CALLS, SAMPLE_TOL = 200, 1e-3
 def head_start(problem: Problem, walk: Walk, method: Method) -> list[FloatArray]:
     """Return the losses of rules that are nearly the best, found on a sample of the rows; none if they are few.
 
-    The sample has its probabilities as soft labels, also where labels are counted: there the oracle is exact, and its
-    rules do not follow the few labels of a rare class. Value and bound never come from the sample: the walk asks for
-    these rules on its own rows and labels, and goes on from there.
+    Value and bound never come from the sample: the walk asks for these rules on its own rows, all in one pass where
+    the oracle can, and goes on from there.
     """
     draw, costly = getattr(walk.oracle, "sample", None), getattr(walk.oracle, "costly", False)
     if draw is None or not costly:
         return []
-    small = PluginOracle(draw(), "model", getattr(walk.oracle, "threads", 1))
+    counted: Literal["labels", "model"] = "model" if walk.oracle.exact else "labels"
+    small = PluginOracle(draw(), counted, getattr(walk.oracle, "threads", 1))
     program = problem.bind(small.axes, small.margins)
     trial = Walk(program, small, max(walk.tol, SAMPLE_TOL), SAMPLE_CALLS, walk.max_seconds / 2, walk.seed)
     if method.refusal(program) is not None:

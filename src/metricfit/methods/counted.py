@@ -60,7 +60,9 @@ class Lines:
     def __init__(self, walk: Walk, budget: int) -> None:
         self.walk, self.axes = walk, walk.program.axes
         self.sample = getattr(walk.oracle, "sample", None)
-        self.budget = 0 if walk.oracle.exact or self.sample is None else budget
+        # Where passes are costly, the sample itself is solved first, lines and all.
+        costly = getattr(walk.oracle, "costly", False)
+        self.budget = 0 if walk.oracle.exact or costly or self.sample is None else budget
         self.count, self.quiet = 0, 0
         self.value = np.inf
         self.order: IntArray = np.zeros(0, np.int64)
