@@ -49,7 +49,7 @@ asyncio.run(main())
 
 @pytest.fixture(scope="module")
 def cluster():
-    options = {"processes": True, "dashboard_address": None, "memory_limit": 0, "silence_logs": 50}
+    options = {"processes": True, "dashboard_address": ":0", "memory_limit": 0, "silence_logs": 50}
     with (
         LocalCluster(2, threads_per_worker=1, host="127.0.0.1", **options) as cluster,
         Client(cluster, set_as_default=False) as client,
