@@ -87,7 +87,8 @@ class Lines:
         if self.value - value >= self.walk.tol:
             self.quiet = 0
         self.value = min(self.value, value)
-        price = price / np.abs(price).max(initial=1e-300)
+        # A tangent plane lies below the objective, so a move gains at most what it saves in costs: too little for a call?
+        gain = max(self.walk.tol / 10, EQUAL * float(np.abs(price).max())) / len(self.axes.cells)
         if not self.order.size:
             self.order = np.argsort(-np.abs(price).sum(axis=(0, 1)), kind="stable")
         if self.done:
@@ -96,7 +97,7 @@ class Lines:
         while not self.done:
             decision = int(self.order[self.count % self.axes.k])
             self.count, self.quiet = self.count + 1, self.quiet + 1
-            if self._moved(scan, decision, price):
+            if self._moved(scan, decision, price, gain):
                 place = self.walk.ask(scan.loss)
                 self.scanned = np.full(len(self.axes.cells), place)
                 return place
@@ -111,27 +112,32 @@ class Lines:
             self.scan, self.scanned = Scan(self.sample(), 0.0, loss, self.walk.program.layout), places
         return self.scan
 
-    def _moved(self, scan: Scan, decision: int, price: FloatArray) -> bool:
-        """Set a decision's weight in each cell to its cheapest value, and say whether any of them changed."""
+    def _moved(self, scan: Scan, decision: int, price: FloatArray, gain: float) -> bool:
+        """Set a decision's weight in each cell to its cheapest value if that gains so much; say if it does in any."""
         moved = False
         for cell in range(len(self.axes.cells)):
             line = scan.line(decision, "slope" if self.axes.match[decision] >= 0 else "offset", cell, NEAR)
-            count = 0 if line is None else cheapest(scan, line, price)
+            count = 0 if line is None else cheapest(scan, line, price, gain)
             if line is not None and count != line.here:
                 scan.move(line, count)
                 moved = True
         return moved
 
 
-def cheapest(scan: Scan, line: Line, price: FloatArray) -> int:
-    """Return how many rows of a line should be decided so that the rule costs least, smoothed over neighbours."""
+def cheapest(scan: Scan, line: Line, price: FloatArray, gain: float = 0.0) -> int:
+    """Return how many rows of a line should be decided so that the rule costs least, smoothed over neighbours.
+
+    As many as now, unless it costs less by more than ``gain``.
+    """
     data, places = scan.changes(line)
     cost = prefix((data * price.ravel()[places]).sum(axis=1))
     mass = prefix(line.part(0).weight)
     cost = np.where(line.apart, smoothed(cost, mass, SMOOTH * float(mass[line.here])), np.inf)
+    least = cost.min()
+    if least + gain >= cost[line.here]:
+        return line.here
     # The first of equal ones: at the best mixture several rules cost the same but for the solver's rounding.
-    least = cost.min() + EQUAL
-    return int(np.argmax(cost <= least)) if least < cost[line.here] else line.here
+    return int(np.argmax(cost <= least + EQUAL * float(np.abs(price).max())))
 
 
 def smoothed(series: FloatArray, at: FloatArray, reach: float) -> FloatArray:
