@@ -87,7 +87,7 @@ class Lines:
         if self.value - value >= self.walk.tol:
             self.quiet = 0
         self.value = min(self.value, value)
-        # A tangent plane lies below the objective, so a move gains at most what it saves in costs: too little for a call?
+        # A tangent plane lies below the objective, so a move gains at most what it saves by the price.
         gain = max(self.walk.tol / 10, EQUAL * float(np.abs(price).max())) / len(self.axes.cells)
         if not self.order.size:
             self.order = np.argsort(-np.abs(price).sum(axis=(0, 1)), kind="stable")
