@@ -30,10 +30,8 @@ def trivial(settings: Settings) -> Section | None:
         )
     text = (
         "Each class is decided equally often. The expected losses are exact here (H-mean: 1 - 1/n); the "
-        "paper's "
-        "are one random draw. Its micro-F1 column agrees with the error rate 1 - 1/n, not with the micro-F1 "
-        "loss "
-        "with a default class that the other tables use."
+        "paper's are one random draw. Its micro-F1 column agrees with the error rate 1 - 1/n, not with the "
+        "micro-F1 loss with a default class that the other tables use."
     )
     header = [
         "data set",
@@ -83,13 +81,10 @@ def cifar(settings: Settings, name: str) -> Section | None:
         rows.append([method.replace("auto", "**default**"), *cells, mean_calls(part)])
     texts = {
         "cifar55": "The authors' training probabilities could not be had, so half of the 10,000 test rows "
-        "choose "
-        f"the rule and the other half judge it (mean of {frame['split'].nunique()} random halves): the "
-        f"training "
-        "columns are not comparable, and rare classes have about 50 rows in place of 500.",
+        f"choose the rule and the other half judge it (mean of {frame['split'].nunique()} random halves): "
+        "the training columns are not comparable, and rare classes have about 50 rows in place of 500.",
         "cifar10": "The rule is chosen by noisy labels with known clean priors, and judged on clean test "
-        "labels. "
-        "Noise correction is quoted from the paper.",
+        "labels. Noise correction is quoted from the paper.",
     }
     titles = {"cifar55": "CIFAR-55 (`tab:cifar55`)", "cifar10": "CIFAR-10 with label noise (`tab:cifar10`)"}
     names = ["train 0-1", "train H-mean", "train viol.", "test 0-1", "test H-mean", "test viol."]
@@ -135,9 +130,8 @@ def retrain(settings: Settings) -> list[Section]:
         ]
         text = (
             "H-mean test loss with the plug-in oracle and with weighted logistic regression (WLR) retrained "
-            "for "
-            "every call. Ours trains on standardised features with C = 10; the paper does not give its own "
-            "settings."
+            "for every call. Ours trains on standardised features with C = 10; the paper does not give its "
+            "own settings."
         )
         sections.append(Section(f"Plug-in or retraining, {budget} calls (`{label}`)", text, header, rows))
     return sections
@@ -162,9 +156,8 @@ def timing(settings: Settings) -> Section | None:
     ]
     text = (
         "Time as a ratio to Algorithm 1 in vectorised NumPy with cached probabilities, run in the same "
-        "process on "
-        "split 0 (median of three): below 1 is faster. "
-        "The authors' code takes about 15 times as long as such a NumPy version for the same calls."
+        "process on split 0 (median of three): below 1 is faster. The authors' code takes about 15 times as "
+        "long as such a NumPy version for the same calls."
     )
     header = [
         "data set",
@@ -203,15 +196,11 @@ def gaussians(settings: Settings) -> Section | None:
     sizes = ", ".join(f"{n:,}" for n in sorted(frame["rows"].unique()))
     text = (
         f"Q-mean loss on new rows of the 3-class Gaussians (section 8.3) after training on {sizes} rows, "
-        f"mean of "
-        f"{frame['draw'].nunique()} draws. The optimum without constraint is a search over weights with "
-        f"exact "
-        f"confusion matrices ({best['unconstrained']:.6f}; column generation on the exact distribution "
-        f"proves that "
-        f"nothing is below {best['unconstrained_bound']:.6f}). With coverage within 0.01 the search over a "
-        f"grid of "
-        f"weights and their mixtures gives {best['coverage_grid']:.6f}, column generation "
-        f"{best['coverage']:.6f} with the proven bound {best['coverage_bound']:.6f}."
+        f"mean of {frame['draw'].nunique()} draws. The optimum without constraint is a search over weights "
+        f"with exact confusion matrices ({best['unconstrained']:.6f}; column generation on the exact "
+        f"distribution proves that nothing is below {best['unconstrained_bound']:.6f}). With coverage within "
+        f"0.01 the search over a grid of weights and their mixtures gives {best['coverage_grid']:.6f}, "
+        f"column generation {best['coverage']:.6f} with the proven bound {best['coverage_bound']:.6f}."
     )
     header = ["problem", "method", "loss as rows grow", "optimum", "last - optimum", "last violation"]
     return Section(

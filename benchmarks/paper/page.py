@@ -65,10 +65,9 @@ def _curves(settings: Settings) -> Section | None:
     if not any((settings.figures / name).exists() for name in names):
         return None
     text = (
-        "Split 0; each point is a run with that budget. `frank_wolfe` refuses the min-max loss, which has no "
-        "gradient, so its curve is the plain NumPy version of Algorithm 1 fed with a subgradient: every "
-        "step is a "
-        "constant classifier. The last row of the third picture shades what keeps the constraint "
+        "Split 0; each point is a run with that budget. `frank_wolfe` refuses the min-max loss, which has "
+        "no gradient, so its curve is the plain NumPy version of Algorithm 1 fed with a subgradient: every "
+        "step is a constant classifier. The last row of the third picture shades what keeps the constraint "
         "(`fig:min-max`, `fig:hmean-uncon`, `fig:lmo-cons-abalone` and their companions in the appendix)."
     )
     return Section("Loss against oracle calls", text, [], [], names)

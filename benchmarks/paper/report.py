@@ -221,10 +221,8 @@ def needed_calls(settings: Settings) -> Section | None:
     return Section(
         "Oracle calls that the default needs to beat each method's training loss",
         "Means over the splits after each oracle call; splits whose constraint is not yet kept count as "
-        "loss 1. "
-        "The authors' training losses are those of their stored results, for H-mean without constraints "
-        "those of "
-        "their code run again (with fewer calls than in the paper).",
+        "loss 1. The authors' training losses are those of their stored results, for H-mean without "
+        "constraints those of their code run again (with fewer calls than in the paper).",
         [*header, "calls we need", "at most 1/50"],
         rows,
     )
