@@ -8,10 +8,14 @@ smallest counted cost makes a new rule.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from metricfit.methods.base import Walk
 from metricfit.methods.columns import Columns
+from metricfit.oracles.recalibration import label_shift, trust_in
+from metricfit.oracles.rows import Rows
 from metricfit.oracles.scan import Line, Scan
 from metricfit.oracles.scan_kernels import prefix
 from metricfit.types import FloatArray, IntArray
@@ -45,8 +49,9 @@ class Lines:
 
     Each cell's heaviest rule is taken as it is but for the weight of one decision, which an exact scan sets. A
     mixture is best when all its rules cost the same and none costs less, so any line that makes one of them cheaper
-    improves the mixture. The scan reads a sample of the rows, which is all of them if they are few; the rule it ends
-    with is then asked of the oracle, so that all numbers are from all rows.
+    improves the mixture. The scan reads a sample of the rows, which is all of them if they are few, and counts them
+    half by their labels and half by their probabilities, so that it follows single labels less. The rule it ends
+    with is then asked of the oracle, so that all numbers are from all rows and their labels.
 
     Parameters
     ----------
@@ -107,10 +112,21 @@ class Lines:
     def _scan(self, places: IntArray) -> Scan:
         """Return the rules of some vertices, one of each cell, ready to be scanned; often they are so already."""
         if self.scan is None or not np.array_equal(self.scanned, places):
-            assert self.sample is not None
             loss = np.stack([self.walk.vertices[place].loss[a] for a, place in enumerate(places)])
-            self.scan, self.scanned = Scan(self.sample(), 0.0, loss, self.walk.program.layout), places
+            rows, trust, shift = self._rows
+            self.scan = Scan(rows, trust, loss, self.walk.program.layout, shift=shift)
+            self.scanned = places
         return self.scan
+
+    @cached_property
+    def _rows(self) -> tuple[Rows, float, FloatArray | None]:
+        """The rows that are scanned, the share of each that is counted by its probabilities, and their shift."""
+        assert self.sample is not None
+        rows, shift = self.sample(), getattr(self.walk.oracle, "prior_shift", None)
+        # Where scores are products with a whole matrix, probabilities take several times as long to count.
+        if shift is None or self.walk.program.layout == "full" or not trust_in(rows):
+            return rows, 0.0, None
+        return rows, trust_in(rows), label_shift(rows, shift)
 
     def _moved(self, scan: Scan, decision: int, price: FloatArray, gain: float) -> bool:
         """Set a decision's weight in each cell to its cheapest value if that gains so much; say if it does in any."""

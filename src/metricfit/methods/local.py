@@ -18,6 +18,7 @@ from metricfit.methods.relaxation import bound_of_ratios
 from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules, diagonal_loss
 from metricfit.metrics.curvature import Curvature
 from metricfit.metrics.means import h_mean
+from metricfit.oracles.recalibration import trust_in
 from metricfit.oracles.rows import Rows
 from metricfit.problem import InfeasibleError, Problem, Program
 from metricfit.types import FloatArray
@@ -28,9 +29,6 @@ SURROGATE_STEPS = 3
 KICK = 0.3
 # How many rules are polished of few rows (up to so many probabilities) and of many.
 TRIES, FEW_ENTRIES = (6, 1), 50_000
-# The share of each row that is counted by its shifted probabilities, and the rows from which on that is done: fewer
-# do not tell the shift.
-TRUST, TRUSTED_ROWS = 0.5, 500
 
 
 class Local(Method):
@@ -147,7 +145,7 @@ class Local(Method):
             return 0.0
         if self.trust is not None:
             return float(self.trust)
-        return TRUST if len(rows) >= TRUSTED_ROWS and program.axes.k > 2 else 0.0
+        return trust_in(rows)
 
     def _losses(self, program: Program, walk: Walk, random: np.random.Generator) -> Iterator[FloatArray]:
         margins = walk.oracle.margins

@@ -11,6 +11,21 @@ from metricfit.types import FloatArray
 STEPS, LONGEST, CLOSE = 12, 2.0, 1e-5
 # A shift has one number for each class, so some of the rows tell it well enough: entries that are read.
 ENTRIES = 2**21
+# The share of each row that scans count by its shifted probabilities, and the rows from which on they do: fewer do
+# not tell the shift. A label says what one row was, a probability what rows like it are.
+TRUST, TRUSTED_ROWS = 0.5, 500
+
+
+def trust_in(rows: Rows) -> float:
+    """Return the share of each row that scans should count by its shifted probabilities, where labels are counted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [trust_in(Rows.of(np.full((N, 3), 1 / 3), np.arange(N) % 3)) for N in (30, 3000)]
+    [0.0, 0.5]
+    """
+    return TRUST if len(rows) >= TRUSTED_ROWS and rows.axes.k > 2 else 0.0
 
 
 def label_shift(rows: Rows, start: FloatArray) -> FloatArray:
