@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metricfit as mf
-from metricfit.methods import ColumnGeneration, counted
+from metricfit.methods import ColumnGeneration, Walk, counted
 from metricfit.methods.counted import cheapest, smoothed
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.oracles.scan import Scan
+from metricfit.problem import Problem
 
 
 def crooked(rows: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -132,3 +133,45 @@ def test_a_class_that_no_priced_rule_decides_is_not_given_up():
     a = np.linspace(0.001, 0.999, 999)
     best = (3 / (2 / (1 - a) + 1 / a)).max()
     assert result.value == pytest.approx(best, abs=1e-3)
+
+
+class TestTrust:
+    """Scans count rows half by their probabilities, if these are right but for noise."""
+
+    @staticmethod
+    def lines(proba, y):
+        oracle = PluginOracle(Rows.of(proba, y))
+        program = Problem.of("h_mean").bind(oracle.axes, oracle.margins)
+        return counted.Lines(Walk(program, oracle), 24)
+
+    def test_right_probabilities_are_trusted_and_bent_or_few_ones_are_not(self):
+        random = np.random.default_rng(0)
+        proba = random.dirichlet([1.2, 0.8, 0.5], 3000)
+        y = (proba.cumsum(axis=1) > random.random((3000, 1))).argmax(axis=1)
+        assert self.lines(proba, y)._rows[1] == 0.5
+        # A factor for each class is no matter: the shift takes it out.
+        tilted = proba * [1.0, 3.0, 0.4]
+        assert self.lines(tilted / tilted.sum(axis=1, keepdims=True), y)._rows[1] == 0.5
+        assert self.lines(*crooked(3000))._rows[1] == 0.0
+        assert self.lines(proba[:200], y[:200])._rows[1] == 0.0
+
+    def test_they_hold_better_on_new_rows(self):
+        gains = []
+        for seed in range(6):
+            data = mf.datasets.make_fraud_triage(n_rows=4000, random_state=seed)
+            new = mf.datasets.make_fraud_triage(n_rows=40_000, random_state=seed + 50)
+            found = []
+            for trust in (0.0, 0.5):
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(counted, "trust_in", lambda rows, trust=trust: trust)
+                    policy = mf.optimize(data.proba, data.y, "g_mean").policy
+                found.append(_held_out(policy, new))
+            gains.append(found[1] - found[0])
+        assert np.mean(gains) > 0
+
+
+def _held_out(policy, new):
+    shares, classes = policy.decision_proba(new.proba), list(policy.axes.classes)
+    codes = np.array([classes.index(value) for value in new.y])
+    recalls = [shares[codes == i, i].mean() for i in range(len(classes))]
+    return float(np.prod(recalls) ** (1 / len(classes)))

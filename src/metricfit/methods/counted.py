@@ -14,7 +14,7 @@ import numpy as np
 
 from metricfit.methods.base import Walk
 from metricfit.methods.columns import Columns
-from metricfit.oracles.recalibration import label_shift, trust_in
+from metricfit.oracles.recalibration import label_shift, off_by, trust_in
 from metricfit.oracles.rows import Rows
 from metricfit.oracles.scan import Line, Scan
 from metricfit.oracles.scan_kernels import prefix
@@ -29,6 +29,8 @@ NEAR = 3.0
 SMOOTH = 0.05
 # Costs that differ by less, for prices of size one, are equal: prices are as exact as the solver of the master.
 EQUAL = 1e-7
+# Standard errors by which probabilities may be off and still be counted.
+NOISE = 4.0
 
 
 def tilted(walk: Walk, loss: FloatArray) -> FloatArray:
@@ -50,8 +52,9 @@ class Lines:
     Each cell's heaviest rule is taken as it is but for the weight of one decision, which an exact scan sets. A
     mixture is best when all its rules cost the same and none costs less, so any line that makes one of them cheaper
     improves the mixture. The scan reads a sample of the rows, which is all of them if they are few, and counts them
-    half by their labels and half by their probabilities, so that it follows single labels less. The rule it ends
-    with is then asked of the oracle, so that all numbers are from all rows and their labels.
+    half by their labels and half by their probabilities if these are right but for noise, so that it follows single
+    labels less. The rule it ends with is then asked of the oracle, so that all numbers are from all rows and their
+    labels.
 
     Parameters
     ----------
@@ -126,7 +129,9 @@ class Lines:
         # Where scores are products with a whole matrix, probabilities take several times as long to count.
         if shift is None or self.walk.program.layout == "full" or not trust_in(rows):
             return rows, 0.0, None
-        return rows, trust_in(rows), label_shift(rows, shift)
+        shift = label_shift(rows, shift)
+        # Of probabilities that are off by more than noise, labels know better.
+        return rows, trust_in(rows) if off_by(rows, shift).max() <= NOISE else 0.0, shift
 
     def _moved(self, scan: Scan, decision: int, price: FloatArray, gain: float) -> bool:
         """Set a decision's weight in each cell to its cheapest value if that gains so much; say if it does in any."""

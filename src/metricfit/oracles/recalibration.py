@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metricfit.oracles.rows import Rows
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, IntArray
 
 # Newton's steps, of at most this size; the gap between shares and mean probabilities that ends them.
 STEPS, LONGEST, CLOSE = 12, 2.0, 1e-5
@@ -51,10 +51,7 @@ def label_shift(rows: Rows, start: FloatArray) -> FloatArray:
     >>> shifted.mean(axis=0).round(3).tolist()  # the shares of the labels
     [0.25, 0.75]
     """
-    step = max(1, rows.proba.size // ENTRIES)
-    proba, labels = np.asarray(rows.proba[::step], float), rows.labels[::step]
-    weights = np.ones(labels.size) if rows.weights is None else rows.weights[::step]
-    weights = weights / weights.sum()
+    proba, labels, weights = _some(rows)
     share = np.bincount(labels, weights, minlength=rows.axes.n)
     shift, seen = np.array(start, float), share > 0
     for _ in range(STEPS):
@@ -68,3 +65,37 @@ def label_shift(rows: Rows, start: FloatArray) -> FloatArray:
         curvature = np.diag(means + CLOSE) - q.T @ (weights[:, None] * q)
         shift += np.clip(np.linalg.solve(curvature, gap), -LONGEST, LONGEST)
     return shift
+
+
+def off_by(rows: Rows, shift: FloatArray) -> FloatArray:
+    r"""Return by how many standard errors shifted probabilities are off, class by class.
+
+    If the probabilities q are right, :math:`\sum q_i 1[y = i]` is :math:`\sum q_i^2` but for noise: rows of class i
+    are those that q says. A slope that is too steep or too flat changes one and not the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> proba = random.dirichlet([1, 1], 2000)
+    >>> y = (random.random(2000) < proba[:, 1]).astype(int)
+    >>> bool(off_by(Rows.of(proba, y), np.zeros(2)).max() < 2)
+    True
+    >>> steep = proba**3 / (proba**3).sum(axis=1, keepdims=True)
+    >>> bool(off_by(Rows.of(steep, y), np.zeros(2)).min() > 10)
+    True
+    """
+    proba, labels, weights = _some(rows)
+    q = proba * np.exp(shift)
+    q /= q.sum(axis=1, keepdims=True)
+    seen = np.bincount(labels, weights * q[np.arange(labels.size), labels], minlength=q.shape[1])
+    noise = np.sqrt((weights**2) @ (q**3 * (1 - q)))
+    return np.divide(np.abs(seen - weights @ q**2), noise, out=np.zeros(noise.size), where=noise > 0)
+
+
+def _some(rows: Rows) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return probabilities, labels and weights of as many rows as tell enough; the weights add up to 1."""
+    step = max(1, rows.proba.size // ENTRIES)
+    proba, labels = np.asarray(rows.proba[::step], float), rows.labels[::step]
+    weights = np.ones(labels.size) if rows.weights is None else rows.weights[::step]
+    return proba, labels, weights / weights.sum()
