@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from metricfit.inputs import attribute_names
 from metricfit.oracles.partitions import aligned_blocks, is_dask
 from metricfit.trust.crossfit import class_proba
 
@@ -50,13 +51,9 @@ def mapped(
 
 def attribute_blocks(X: Any, attributes: str | Iterable[str] | None, sensitive_features: Any) -> Any:
     """Return the attributes of the rows of a Dask collection: named columns of X, or what was passed."""
-    names = [attributes] if isinstance(attributes, str) else list(attributes or ())
+    names = attribute_names(attributes, sensitive_features)
     if not names:
         return sensitive_features
-    if sensitive_features is not None:
-        raise ValueError(
-            f"sensitive_features was passed although attributes={names} names columns of X; pass one of them"
-        )
     missing = [name for name in names if name not in getattr(X, "columns", ())]
     if missing:
         raise ValueError(f"attributes={names} must name columns of a Dask data frame X; {missing} are none")

@@ -13,6 +13,7 @@ from metricfit.columns import is_frame
 from metricfit.confusion import Axes, Cells, encode_labels
 from metricfit.messages import unknown
 from metricfit.methods import Method, choose
+from metricfit.oracles.rows import strata
 from metricfit.problem import Problem
 from metricfit.types import FloatArray, IntArray
 
@@ -40,6 +41,22 @@ def classes_of(y: Any) -> Any:
     return classes
 
 
+def attribute_names(attributes: str | Iterable[str] | None, sensitive_features: Any) -> list[str]:
+    """Return which columns of X are attributes of the rows; none if these are passed beside it.
+
+    Examples
+    --------
+    >>> attribute_names("sex", None)
+    ['sex']
+    """
+    names = [attributes] if isinstance(attributes, str) else list(attributes or ())
+    if names and sensitive_features is not None:
+        raise ValueError(
+            f"sensitive_features was passed although attributes={names} names columns of X; pass one of them"
+        )
+    return names
+
+
 def attributes_of(X: Any, attributes: str | Iterable[str] | None, sensitive_features: Any) -> Any:
     """Return the attributes of each row: the named columns of X, or what was passed beside it.
 
@@ -49,13 +66,9 @@ def attributes_of(X: Any, attributes: str | Iterable[str] | None, sensitive_feat
     >>> attributes_of(pd.DataFrame({"age": [30, 50], "sex": ["F", "M"]}), "sex", None)["sex"].tolist()
     ['F', 'M']
     """
-    names = [attributes] if isinstance(attributes, str) else list(attributes or ())
+    names = attribute_names(attributes, sensitive_features)
     if not names:
         return sensitive_features
-    if sensitive_features is not None:
-        raise ValueError(
-            f"sensitive_features was passed although attributes={names} names columns of X; pass one of them"
-        )
     if not is_frame(X):
         raise ValueError(
             f"attributes={names} names columns of X, but X is of type {type(X).__name__} and has no named "
@@ -115,8 +128,6 @@ def rehearse(
     Traceback (most recent call last):
     ValueError: unknown class 'b'. Known: 0, 1
     """
-    shape = len(axes.cells), axes.n
-    place = cells.astype(np.int64) * axes.n + encode_labels(y, axes.classes)
-    counts = np.bincount(place, weights, minlength=shape[0] * shape[1]).reshape(shape)
-    margins = np.ones(shape) if soft else counts
+    counts = strata(encode_labels(y, axes.classes), cells, weights, len(axes.cells), axes.n)
+    margins = np.ones(counts.shape) if soft else counts
     choose(method, problem.bind(axes, margins / margins.sum()))

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metricfit as mf
-from metricfit.methods import ColumnGeneration, Walk, counted
+from metricfit.methods import ColumnGeneration, counted
 from metricfit.methods.counted import cheapest, smoothed
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.oracles.scan import Scan
-from metricfit.problem import Problem
 
 
 def crooked(rows: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -136,24 +135,21 @@ def test_a_class_that_no_priced_rule_decides_is_not_given_up():
 
 
 class TestTrust:
-    """Scans count rows half by their probabilities, if these are right but for noise."""
+    """Scans count rows half by their probabilities, if labels follow these about as they should."""
 
-    @staticmethod
-    def lines(proba, y):
-        oracle = PluginOracle(Rows.of(proba, y))
-        program = Problem.of("h_mean").bind(oracle.axes, oracle.margins)
-        return counted.Lines(Walk(program, oracle), 24)
-
-    def test_right_probabilities_are_trusted_and_bent_or_few_ones_are_not(self):
+    def test_right_probabilities_are_trusted_and_flat_steep_or_few_ones_are_not(self):
         random = np.random.default_rng(0)
         proba = random.dirichlet([1.2, 0.8, 0.5], 3000)
         y = (proba.cumsum(axis=1) > random.random((3000, 1))).argmax(axis=1)
-        assert self.lines(proba, y)._rows[1] == 0.5
+        assert Rows.of(proba, y).trust == 0.5
         # A factor for each class is no matter: the shift takes it out.
         tilted = proba * [1.0, 3.0, 0.4]
-        assert self.lines(tilted / tilted.sum(axis=1, keepdims=True), y)._rows[1] == 0.5
-        assert self.lines(*crooked(3000))._rows[1] == 0.0
-        assert self.lines(proba[:200], y[:200])._rows[1] == 0.0
+        assert Rows.of(tilted / tilted.sum(axis=1, keepdims=True), y).trust == 0.5
+        assert Rows.of(*crooked(3000)).trust == 0.5  # a bend is no reason to follow single labels
+        assert Rows.of(1 / 6 + proba / 2, y).trust == 0.0
+        steep = proba**6 / (proba**6).sum(axis=1, keepdims=True)
+        assert Rows.of(steep, y).trust == 0.0
+        assert Rows.of(proba[:200], y[:200]).trust == 0.0
 
     def test_they_hold_better_on_new_rows(self):
         gains = []
@@ -163,7 +159,7 @@ class TestTrust:
             found = []
             for trust in (0.0, 0.5):
                 with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(counted, "trust_in", lambda rows, trust=trust: trust)
+                    patch.setattr(Rows, "trust", trust)
                     policy = mf.optimize(data.proba, data.y, "g_mean").policy
                 found.append(_held_out(policy, new))
             gains.append(found[1] - found[0])

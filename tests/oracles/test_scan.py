@@ -169,7 +169,7 @@ def test_a_compiled_sweep_does_what_lines_do_one_by_one(case, trust):
 @pytest.mark.parametrize("layout", ["diagonal", "full"])
 def test_what_is_counted_half_by_probabilities(case, layout):
     oracle = PluginOracle(rows_of(**{name: case[name] for name in case if name != "soft"}))
-    rows, shift = oracle.rows, oracle.label_shift
+    rows, shift = oracle.rows, oracle.rows.shift
     shifted = rows.proba * np.exp(shift)
     shifted = shifted / shifted.sum(axis=1, keepdims=True)
     weights = np.full(len(rows), 1 / len(rows)) if rows.weights is None else rows.weights

@@ -39,7 +39,9 @@ def descend(program: Program, walk: Walk, profile: Profile, place: int) -> Itera
         else:
             bound, place = -np.inf, walk.call(slope)
         # Where labels are counted, the plug-in rule of a slope need not be the cheapest of those found so far.
-        place = min([place, *range(place)], key=lambda t: float(slope @ walk.vectors[t]))
+        if not walk.oracle.exact:
+            costs = walk.vectors @ slope
+            place = place if costs[place] <= costs.min() else int(costs.argmin())
         reached = corrected(walk, profile, towards(profile, reached, single(walk, place), PENALTY), place)
         yield replace(reached, bound=bound)
         if before - merit(program, reached.u) <= walk.tol / 10:

@@ -8,14 +8,10 @@ smallest counted cost makes a new rule.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from metricfit.methods.base import Walk
 from metricfit.methods.columns import Columns
-from metricfit.oracles.recalibration import label_shift, off_by, trust_in
-from metricfit.oracles.rows import Rows
 from metricfit.oracles.scan import Line, Scan
 from metricfit.oracles.scan_kernels import prefix
 from metricfit.types import FloatArray, IntArray
@@ -29,8 +25,6 @@ NEAR = 3.0
 SMOOTH = 0.05
 # Costs that differ by less, for prices of size one, are equal: prices are as exact as the solver of the master.
 EQUAL = 1e-7
-# Standard errors by which probabilities may be off and still be counted.
-NOISE = 4.0
 
 
 def tilted(walk: Walk, loss: FloatArray) -> FloatArray:
@@ -52,8 +46,8 @@ class Lines:
     Each cell's heaviest rule is taken as it is but for the weight of one decision, which an exact scan sets. A
     mixture is best when all its rules cost the same and none costs less, so any line that makes one of them cheaper
     improves the mixture. The scan reads a sample of the rows, which is all of them if they are few, and counts them
-    half by their labels and half by their probabilities if these are right but for noise, so that it follows single
-    labels less. The rule it ends with is then asked of the oracle, so that all numbers are from all rows and their
+    half by their labels and half by their probabilities if these are about right, so that it follows single labels
+    less. The rule it ends with is then asked of the oracle, so that all numbers are from all rows and their
     labels.
 
     Parameters
@@ -99,8 +93,6 @@ class Lines:
         gain = max(self.walk.tol / 10, EQUAL * float(np.abs(price).max())) / len(self.axes.cells)
         if not self.order.size:
             self.order = np.argsort(-np.abs(price).sum(axis=(0, 1)), kind="stable")
-        if self.done:
-            return None
         scan = self._scan(columns.weights(alpha, len(self.walk.vertices)).argmax(axis=1))
         while not self.done:
             decision = int(self.order[self.count % self.axes.k])
@@ -115,23 +107,14 @@ class Lines:
     def _scan(self, places: IntArray) -> Scan:
         """Return the rules of some vertices, one of each cell, ready to be scanned; often they are so already."""
         if self.scan is None or not np.array_equal(self.scanned, places):
+            assert self.sample is not None
             loss = np.stack([self.walk.vertices[place].loss[a] for a, place in enumerate(places)])
-            rows, trust, shift = self._rows
-            self.scan = Scan(rows, trust, loss, self.walk.program.layout, shift=shift)
+            rows, layout = self.sample(), self.walk.program.layout
+            # Where scores are products with a whole matrix, probabilities take several times as long to count.
+            trust = 0.0 if layout == "full" else rows.trust
+            self.scan = Scan(rows, trust, loss, layout, shift=rows.shift if trust else None)
             self.scanned = places
         return self.scan
-
-    @cached_property
-    def _rows(self) -> tuple[Rows, float, FloatArray | None]:
-        """The rows that are scanned, the share of each that is counted by its probabilities, and their shift."""
-        assert self.sample is not None
-        rows, shift = self.sample(), getattr(self.walk.oracle, "prior_shift", None)
-        # Where scores are products with a whole matrix, probabilities take several times as long to count.
-        if shift is None or self.walk.program.layout == "full" or not trust_in(rows):
-            return rows, 0.0, None
-        shift = label_shift(rows, shift)
-        # Of probabilities that are off by more than noise, labels know better.
-        return rows, trust_in(rows) if off_by(rows, shift).max() <= NOISE else 0.0, shift
 
     def _moved(self, scan: Scan, decision: int, price: FloatArray, gain: float) -> bool:
         """Set a decision's weight in each cell to its cheapest value if that gains so much; say if it does in any."""

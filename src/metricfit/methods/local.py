@@ -18,7 +18,6 @@ from metricfit.methods.relaxation import bound_of_ratios
 from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules, diagonal_loss
 from metricfit.metrics.curvature import Curvature
 from metricfit.metrics.means import h_mean
-from metricfit.oracles.recalibration import trust_in
 from metricfit.oracles.rows import Rows
 from metricfit.problem import InfeasibleError, Problem, Program
 from metricfit.types import FloatArray
@@ -50,7 +49,8 @@ class Local(Method):
         probabilities, after a shift of each class that makes them fit the labels. A single label says little about
         where a weight should stand, and the best breakpoint of thousands is the luckiest one; a probability says
         what other rows like it would be. 0 counts labels only and polishes until no weight alone can be better on
-        the given rows. By default 0.5 from 500 rows and three decisions on, else 0.
+        the given rows. By default 0.5 from 500 rows and three decisions on if labels follow the
+        shifted probabilities about as they should, else 0.
     shrink : bool
         Whether to go back towards plain argmax as far as that is better on rows held out from those given (five
         folds). It needs the plug-in oracle on rows in memory.
@@ -145,13 +145,14 @@ class Local(Method):
             return 0.0
         if self.trust is not None:
             return float(self.trust)
-        return trust_in(rows)
+        return rows.trust
 
     def _losses(self, program: Program, walk: Walk, random: np.random.Generator) -> Iterator[FloatArray]:
         margins = walk.oracle.margins
         yield argmax_loss(program)
         yield balanced_loss(program, margins)
-        shift = getattr(walk.oracle, "label_shift", getattr(walk.oracle, "prior_shift", None))
+        rows = getattr(walk.oracle, "rows", None)
+        shift = rows.shift if isinstance(rows, Rows) else getattr(walk.oracle, "prior_shift", None)
         if shift is not None:
             yield diagonal_loss(program, np.exp(shift))
         prior = margins.sum(axis=0)

@@ -120,19 +120,6 @@ class Block:
         return shares * len(self) if soft else np.rint(shares * len(self))
 
 
-def log_ratio(labels: FloatArray, means: FloatArray) -> FloatArray:
-    """Return the logarithm of the labels' weight in each class over that of the probabilities.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> log_ratio(np.array([2.0, 2.0]), np.array([2.0, 2.0]))
-    array([0., 0.])
-    """
-    tiny = 1e-12 * labels.sum()
-    return np.log(np.maximum(labels, tiny)) - np.log(np.maximum(means, tiny))
-
-
 def worth_a_sample(rows: int, classes: int) -> bool:
     """Return whether passes over all rows cost so much that a sample should be solved first.
 

@@ -14,8 +14,9 @@ from metricfit.axes import distinct_labels
 from metricfit.confusion import Axes, Cells, encode_labels
 from metricfit.layout import Layout
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.blocks import SAMPLE_ROWS, Block, fractions, log_ratio, sample_rows
-from metricfit.oracles.rows import Rows
+from metricfit.oracles.blocks import SAMPLE_ROWS, Block, fractions, sample_rows
+from metricfit.oracles.recalibration import log_ratio
+from metricfit.oracles.rows import Rows, strata
 from metricfit.oracles.sources import Source, ahead
 from metricfit.types import FloatArray, IntArray, Label
 from metricfit.validation import check_lengths, check_proba, check_weights
@@ -55,9 +56,8 @@ class ChunkedRows:
             place = np.array([found.setdefault(cell, len(found)) for cell in cells.values], np.int32)[local]
             new = ((0, len(found) - len(counts)), (0, 0))
             counts, totals = np.pad(counts, new), np.pad(totals, new)
-            slot = place.astype(np.int64) * n + labels
-            counts += np.bincount(slot, minlength=counts.size).reshape(counts.shape)
-            totals += np.bincount(slot, weights, counts.size).reshape(counts.shape)
+            counts += strata(labels, place, None, *counts.shape)
+            totals += strata(labels, place, weights, *counts.shape)
             self.codes.append(labels, place if names else None, weights)
         check_lengths(**{source.proba_name: source.n_rows, source.label_name: self.codes.n_rows})
         if not totals.any():

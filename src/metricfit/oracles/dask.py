@@ -19,7 +19,7 @@ from metricfit.axes import distinct_labels
 from metricfit.confusion import Axes, Cells, class_labels
 from metricfit.layout import Layout
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.blocks import fractions, log_ratio, sample_rows, worth_a_sample
+from metricfit.oracles.blocks import fractions, sample_rows, worth_a_sample
 from metricfit.oracles.cluster import runner, tree_sum
 from metricfit.oracles.held import (
     RawBlock,
@@ -31,6 +31,7 @@ from metricfit.oracles.held import (
     taken_of,
 )
 from metricfit.oracles.partitions import aligned_blocks, width
+from metricfit.oracles.recalibration import log_ratio
 from metricfit.oracles.rows import Rows
 from metricfit.types import FloatArray, Label
 

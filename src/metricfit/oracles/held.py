@@ -15,6 +15,7 @@ from metricfit.confusion import Axes, Cells
 from metricfit.layout import Layout
 from metricfit.oracles.blocks import Block
 from metricfit.oracles.cluster import added
+from metricfit.oracles.rows import strata
 from metricfit.oracles.shortcuts import Shortcut
 from metricfit.types import FloatArray, IntArray, Label
 from metricfit.validation import check_lengths, check_proba, check_weights
@@ -140,10 +141,10 @@ def margins_of(held: list[HeldBlock], n_cells: int, n: int) -> tuple[IntArray, F
 
 
 def _margins(block: Block, n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
-    place = block.labels if block.cells is None else block.cells * n + block.labels
-    counts = np.bincount(place, minlength=n_cells * n).reshape(n_cells, n)
-    totals = np.bincount(place, block.weights, n_cells * n).reshape(n_cells, n).astype(np.float64)
-    return counts, totals, block.soft_margins(n_cells)
+    counts, totals = (
+        strata(block.labels, block.cells, weights, n_cells, n) for weights in (None, block.weights)
+    )
+    return counts, totals.astype(np.float64), block.soft_margins(n_cells)
 
 
 def counts_of(

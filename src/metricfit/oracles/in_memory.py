@@ -11,17 +11,14 @@ from metricfit.layout import Layout
 from metricfit.oracles import kernels
 from metricfit.oracles.base import Vertex
 from metricfit.oracles.blocks import SAMPLE_ROWS, Block, fractions, sample_rows, worth_a_sample
-from metricfit.oracles.recalibration import label_shift
-from metricfit.oracles.rows import Rows
+from metricfit.oracles.recalibration import log_ratio
+from metricfit.oracles.rows import Rows, strata
 from metricfit.oracles.scan import Scan
 from metricfit.oracles.shortcuts import Shortcut
 from metricfit.types import FloatArray
 
 # Products, in all passes together, from which on the compiled kernels save more time than they take to load.
 COMPILED_WORK = 100_000_000
-
-# Keeps logarithms of shares finite.
-TINY = 1e-12
 
 
 class PluginOracle:
@@ -71,7 +68,7 @@ class PluginOracle:
     def prior_shift(self) -> FloatArray:
         """For each class, the logarithm of its share of the labels over its mean probability."""
         labels, means = (self.rows.margins(soft, self.threads).sum(axis=0) for soft in (False, True))
-        return np.log(np.maximum(labels, TINY)) - np.log(np.maximum(means, TINY))
+        return log_ratio(labels, means)
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic."""
@@ -108,11 +105,6 @@ class PluginOracle:
         )
         return np.asarray(tensor)
 
-    @cached_property
-    def label_shift(self) -> FloatArray:
-        """For each class, what its log-probability lacks: the most likely shift, given the labels."""
-        return label_shift(self.rows, self.prior_shift)
-
     def scan(self, loss: FloatArray, layout: Layout, trust: float = 0.0) -> Scan:
         """Return the rule of a loss with its weights ready to be scanned, see `metricfit.oracles.scan`.
 
@@ -120,7 +112,7 @@ class PluginOracle:
         """
         if self.exact or not trust:
             return Scan(self.rows, float(self.exact), loss, layout, self.engine)
-        return Scan(self.rows, trust, loss, layout, self.engine, self.label_shift)
+        return Scan(self.rows, trust, loss, layout, self.engine, self.rows.shift)
 
     @property
     def costly(self) -> bool:
@@ -137,8 +129,6 @@ class PluginOracle:
         if len(rows) <= SAMPLE_ROWS:
             return rows
         block = Block(rows.proba, rows.labels, rows.cells, rows.weights)
-        shape = len(self.axes.cells), self.axes.n
-        place = rows.labels if rows.cells is None else rows.cells * shape[1] + rows.labels
-        counts = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
+        counts = strata(rows.labels, rows.cells, None, len(self.axes.cells), self.axes.n)
         taken = block.taken(fractions(counts), np.random.default_rng(0))
         return sample_rows(self.axes, [taken], rows.margins(soft=False))

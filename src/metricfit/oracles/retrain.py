@@ -11,6 +11,7 @@ from metricfit.axes import distinct_labels
 from metricfit.confusion import Axes, Cells, encode_labels
 from metricfit.layout import Layout, expand, statistic
 from metricfit.oracles.base import Vertex
+from metricfit.oracles.rows import strata
 from metricfit.types import FloatArray, IntArray
 from metricfit.validation import check_lengths, check_weights
 
@@ -86,9 +87,7 @@ class RetrainOracle:
         self.X, self.labels, self.cells = X, encode_labels(y, self.axes.classes), codes.astype(np.int64)
         weights = check_weights(sample_weight, rows)
         self.weights: FloatArray = np.full(rows, 1 / rows) if weights is None else weights / weights.sum()
-        size = len(cells) * self.axes.n
-        counts = np.bincount(self.cells * self.axes.n + self.labels, self.weights, minlength=size)
-        self.margins = counts.reshape(len(cells), self.axes.n)
+        self.margins = strata(self.labels, self.cells, self.weights, len(cells), self.axes.n)
         self._decided: dict[bytes, IntArray] = {}
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,17 @@ import numpy as np
 from metricfit.axes import distinct_labels
 from metricfit.confusion import Axes, Cells, class_labels, encode_labels
 from metricfit.oracles import kernels
+from metricfit.oracles.recalibration import label_shift, shifted, steepness
 from metricfit.types import FloatArray, IntArray
 from metricfit.validation import check_lengths, check_proba, check_weights
+
+# The share of each row that scans count by its shifted probabilities, and the rows from which on they do: fewer do
+# not tell the shift. A label says what one row was, a probability what rows like it are.
+TRUST, TRUSTED_ROWS = 0.5, 500
+# How far the steepness of probabilities may be from 1, as a factor, for them to be counted.
+STEEP = 1.5
+# A shift has one number for each class, so some of the rows tell it well enough: entries that are read.
+ENTRIES = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +77,41 @@ class Rows:
                 self.proba, None, self.cells, self.weights, nothing, len(self.axes.cells), 1, threads=threads
             )
             return np.asarray(tensor[:, :, 0])
-        cells, n = len(self.axes.cells), self.axes.n
-        place = self.labels if self.cells is None else self.cells * n + self.labels
-        counts = np.bincount(place, self.weights, minlength=cells * n).reshape(cells, n)
+        counts = strata(self.labels, self.cells, self.weights, len(self.axes.cells), self.axes.n)
         return counts / counts.sum()
+
+    @cached_property
+    def shift(self) -> FloatArray:
+        """For each class, what its log-probability lacks: the most likely shift, given the labels."""
+        return label_shift(*self._some)
+
+    @cached_property
+    def trust(self) -> float:
+        """The share of each row that scans should count by its shifted probabilities, where labels are counted."""
+        if len(self) < TRUSTED_ROWS or self.axes.k <= 2:
+            return 0.0
+        proba, labels, weights = self._some
+        slope = steepness(shifted(proba, self.shift), labels, weights)
+        return TRUST if 1 / STEEP <= slope <= STEEP else 0.0
+
+    @property
+    def _some(self) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Probabilities, labels and weights of as many rows as tell enough; the weights add up to 1."""
+        step = max(1, self.proba.size // ENTRIES)
+        proba, labels = np.asarray(self.proba[::step], float), self.labels[::step]
+        weights = np.ones(labels.size) if self.weights is None else self.weights[::step]
+        return proba, labels, weights / weights.sum()
+
+
+def strata(labels: IntArray, cells: IntArray | None, weights: FloatArray | None, n_cells: int, n: int) -> Any:
+    """Return the weight of each class in each cell, or without weights the number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> strata(np.array([0, 1, 1]), np.array([0, 0, 1]), None, 2, 2)
+    array([[1, 1],
+           [0, 1]])
+    """
+    place = labels if cells is None else cells.astype(np.int64) * n + labels
+    return np.bincount(place, weights, n_cells * n).reshape(n_cells, n)
