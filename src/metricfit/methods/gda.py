@@ -9,11 +9,10 @@ import numpy as np
 
 from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.domain import Domain, onto_ball, onto_corner
-from metricfit.methods.functions import Functions
 from metricfit.methods.parameters import positive
 from metricfit.methods.pruning import Prune, Pruned, check_prune, mixture
 from metricfit.metrics.curvature import Curvature
-from metricfit.metrics.expression import Largest
+from metricfit.metrics.expression import Constant, Largest, Node, Stack
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -98,11 +97,12 @@ class _Game:
 
     def __init__(self, program: Program, walk: Walk) -> None:
         self.program, self.walk = program, walk
-        self.limits = Functions(program)
+        nodes = [limit.node for limit in program.limits if limit.node is not None]
+        self.limits: Node = Stack(tuple(nodes)) if nodes else Constant(np.zeros(0))
         self.domain = Domain.of(program, walk.oracle.margins)
         self.uniform = program.uniform(walk.oracle.margins)
         first = mixture(program, walk)
-        slopes = [self.program.objective, *(Largest(node) for node in self.limits.nodes)]
+        slopes = [self.program.objective, *(Largest(node) for node in nodes)]
         points = (self.uniform, (self.uniform + first.u) / 2)
         self.lipschitz = max(float(np.linalg.norm(s.gradient(u))) for s in slopes for u in points) or 1.0
         prices = sum(float(mu.sum()) for mu in first.multipliers or ())

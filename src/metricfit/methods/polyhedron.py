@@ -61,11 +61,9 @@ class Polyhedron:
 
     def form(self, node: Node) -> tuple[Any, FloatArray]:
         """Return a node as affine functions of (u, t), adding a t and its rows for each maximum."""
+        if node.affine is not None:
+            return node.affine.matrix(self.width), node.affine.constant
         match node:
-            case Entries(start, stop, _, _):
-                return sp.eye_array(self.width, format="csr")[start:stop], np.zeros(stop - start)
-            case Constant(values):
-                return sp.csr_array((values.size, self.width)), values
             case Sum(terms, constant):
                 total: Any = sp.csr_array((node.size, self.width))
                 offset = np.full(node.size, constant)
@@ -82,7 +80,7 @@ class Polyhedron:
             case Stack(parts):
                 forms = [self.form(part) for part in parts]
                 width = max(matrix.shape[1] for matrix, _ in forms)
-                stacked = sp.vstack([_widen(matrix, width) for matrix, _ in forms], format="csr")
+                stacked = sp.vstack([_widened(matrix, width) for matrix, _ in forms], format="csr")
                 return stacked, np.concatenate([shift for _, shift in forms])
             case Largest(part):
                 matrix, shift = self.form(part)
@@ -100,7 +98,7 @@ class Polyhedron:
         width = self.width + len(self.maxima)
         if not self.rows:
             return sp.csr_array((0, width)), np.zeros(0)
-        matrix = sp.vstack([_widen(rows.matrix, width) for rows in self.rows], format="csr")
+        matrix = sp.vstack([_widened(rows.matrix, width) for rows in self.rows], format="csr")
         return matrix, np.concatenate([rows.constant for rows in self.rows])
 
     def belongs_to(self, kind: type) -> FloatArray:
@@ -117,14 +115,10 @@ class Polyhedron:
         }
 
 
-def _widen(matrix: Any, width: int) -> Any:
-    return (
-        matrix
-        if matrix.shape[1] == width
-        else sp.hstack([matrix, sp.csr_array((matrix.shape[0], width - matrix.shape[1]))], format="csr")
-    )
+def _widened(matrix: Any, width: int) -> Any:
+    return sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
 
 
 def _add(left: Any, right: Any) -> Any:
     width = max(left.shape[1], right.shape[1])
-    return sp.csr_array(_widen(left, width) + _widen(right, width))
+    return sp.csr_array(_widened(left, width) + _widened(right, width))

@@ -15,15 +15,56 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from metricfit.metrics.curvature import Curvature, of_maximum, of_sum
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, IntArray
 
 Theta = Mapping["Largest", FloatArray]
 NO_THETA: Theta = {}
+
+# Sums of more affine terms are evaluated by one matrix; with fewer the matrix takes longer.
+FEW_TERMS = 4
+# Up to so many entries a dense matrix takes less time.
+FEW_ENTRIES = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """``M @ u + constant``, where M is the sum of ``value`` at ``row`` and ``column``, triple by triple."""
+
+    row: IntArray
+    column: IntArray
+    value: FloatArray
+    constant: FloatArray
+
+    def matrix(self, width: int) -> Any:
+        """Return M as a sparse matrix for u of a width."""
+        return sp.csr_array((self.value, (self.row, self.column)), shape=(self.constant.size, width))
+
+    @cached_property
+    def _tables(self) -> tuple[Any, Any]:
+        """M, only as wide as u is read, and its transpose, in the form that is applied fastest."""
+        matrix = self.matrix(int(self.column.max(initial=-1)) + 1)
+        if np.prod(matrix.shape) <= FEW_ENTRIES:
+            table = matrix.toarray()
+            return table, table.T
+        return matrix, matrix.T.tocsr()
+
+    def at(self, u: FloatArray) -> FloatArray:
+        """Return the values at ``u``."""
+        table = self._tables[0]
+        return np.asarray(table @ u[: table.shape[1]] + self.constant)
+
+    def slope(self, u: FloatArray, weight: FloatArray) -> FloatArray:
+        """Return the gradient of ``weight @ values``."""
+        table, out = self._tables[1], np.zeros(u.size)
+        out[: table.shape[0]] = table @ weight
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +80,11 @@ class Node:
     def curvature(self) -> Curvature:
         """Curvature shared by all values."""
         raise NotImplementedError
+
+    @cached_property
+    def affine(self) -> Affine | None:
+        """The same values by one matrix; None if they are not affine functions of ``u``."""
+        return None
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         """Return the values at ``u``."""
@@ -97,6 +143,11 @@ class Entries(Node):
     def curvature(self) -> Curvature:
         return Curvature.LINEAR
 
+    @cached_property
+    def affine(self) -> Affine | None:
+        places = np.arange(self.size)
+        return Affine(places, places + self.start, np.ones(self.size), np.zeros(self.size))
+
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         return u[self.start : self.stop]
 
@@ -123,6 +174,11 @@ class Constant(Node):
     def curvature(self) -> Curvature:
         return Curvature.LINEAR
 
+    @cached_property
+    def affine(self) -> Affine | None:
+        none = np.zeros(0, np.int64)
+        return Affine(none, none, np.zeros(0), self.values)
+
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         return self.values
 
@@ -140,7 +196,7 @@ class Sum(Node):
     terms: tuple[tuple[float, Node], ...]
     constant: float = 0.0
 
-    @property
+    @cached_property
     def size(self) -> int:
         return max(part.size for _, part in self.terms)
 
@@ -148,7 +204,24 @@ class Sum(Node):
     def curvature(self) -> Curvature:
         return of_sum((c, part.curvature) for c, part in self.terms if not isinstance(part, Constant))
 
+    @cached_property
+    def affine(self) -> Affine | None:
+        rows, columns, values, constants = [], [], [], []
+        for coefficient, part in self.terms:
+            if (form := part.affine) is None:
+                return None
+            # A part of size one stands in every row.
+            times = self.size if form.constant.size < self.size else 1
+            rows.append(np.repeat(np.arange(times), form.row.size) if times > 1 else form.row)
+            columns.append(np.tile(form.column, times))
+            values.append(np.tile(coefficient * form.value, times))
+            constants.append(form.constant)
+        joined = np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
+        return Affine(*joined, self.added(constants))
+
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        if len(self.terms) > FEW_TERMS and self.affine is not None:
+            return self.affine.at(u)
         return self.added([part.value(u, theta) for _, part in self.terms])
 
     def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
@@ -169,6 +242,8 @@ class Sum(Node):
         return low, high
 
     def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        if len(self.terms) > FEW_TERMS and self.affine is not None:
+            return self.affine.slope(u, weight)
         total = np.zeros(u.size)
         for coefficient, part in self.terms:
             total += part.slope(u, coefficient * shared(weight, part), theta)
@@ -190,6 +265,14 @@ class Total(Node):
     def curvature(self) -> Curvature:
         return of_sum((w, self.part.curvature) for w in self.weights)
 
+    @cached_property
+    def affine(self) -> Affine | None:
+        form = self.part.affine
+        if form is None:
+            return None
+        value, constant = self.weights[form.row] * form.value, np.array([self.weights @ form.constant])
+        return Affine(np.zeros_like(form.row), form.column, value, constant)
+
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         return np.array([self.weights @ self.part.value(u, theta)])
 
@@ -210,7 +293,7 @@ class Stack(Node):
 
     parts: tuple[Node, ...]
 
-    @property
+    @cached_property
     def size(self) -> int:
         return sum(part.size for part in self.parts)
 
@@ -223,7 +306,24 @@ class Stack(Node):
             return Curvature.CONVEX
         return Curvature.CONCAVE if all(kind.is_concave for kind in kinds) else Curvature.UNKNOWN
 
+    @cached_property
+    def affine(self) -> Affine | None:
+        forms = [part.affine for part in self.parts]
+        known = [form for form in forms if form is not None]
+        if len(known) < len(forms):
+            return None
+        starts = np.cumsum([0, *(form.constant.size for form in known)])
+        return Affine(
+            np.concatenate([form.row + start for form, start in zip(known, starts, strict=False)]),
+            *(
+                np.concatenate([getattr(form, name) for form in known])
+                for name in ("column", "value", "constant")
+            ),
+        )
+
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        if self.affine is not None:
+            return self.affine.at(u)
         return np.concatenate([part.value(u, theta) for part in self.parts])
 
     def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
@@ -234,6 +334,8 @@ class Stack(Node):
         return np.concatenate(lows), np.concatenate(highs)
 
     def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        if self.affine is not None:
+            return self.affine.slope(u, weight)
         total, start = np.zeros(u.size), 0
         for part in self.parts:
             total += part.slope(u, weight[start : start + part.size], theta)
