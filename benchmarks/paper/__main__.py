@@ -38,9 +38,6 @@ def main() -> int:
         "--quick", action="store_true", help="two splits, small sets and budgets: under 5 minutes"
     )
     parser.add_argument(
-        "--paper-budgets", action="store_true", help="as many oracle calls as the paper: many hours"
-    )
-    parser.add_argument(
         "--only", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS), metavar="EXPERIMENT"
     )
     parser.add_argument("--splits", type=int, help="only this many splits")
@@ -53,7 +50,7 @@ def main() -> int:
     )
     parser.add_argument("--no-report", action="store_true", help="run only")
     options = parser.parse_args()
-    settings = budgets.QUICK if options.quick else budgets.PAPER if options.paper_budgets else budgets.FULL
+    settings = budgets.QUICK if options.quick else budgets.FULL
     if options.splits:
         settings = replace(settings, splits=options.splits)
     for name in [] if options.report else options.only:

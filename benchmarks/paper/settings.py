@@ -26,12 +26,10 @@ class Settings:
     figures: Path
 
 
-# After 1,000 calls the authors' own Frank-Wolfe has long converged; the ellipsoid's cost grows with the
-# number of rules it mixes.
 FULL = Settings(
     splits=10,
-    calls={"frank_wolfe": 1000, "gda": 1000, "ellipsoid": 200},
-    constrained_calls={"split_frank_wolfe": 500, "gda": 500, "ellipsoid": 150},
+    calls=PAPER_CALLS,
+    constrained_calls=PAPER_CALLS_CONSTRAINED,
     small_only=False,
     results=HERE / "results",
     page=DOCS / "paper.md",
@@ -46,14 +44,4 @@ QUICK = Settings(
     results=HERE / "cache" / "quick" / "results",
     page=HERE / "cache" / "quick" / "paper.md",
     figures=HERE / "cache" / "quick" / "figures",
-)
-
-PAPER = Settings(
-    splits=10,
-    calls=PAPER_CALLS,
-    constrained_calls=PAPER_CALLS_CONSTRAINED,
-    small_only=False,
-    results=HERE / "cache" / "paper-budgets" / "results",
-    page=HERE / "cache" / "paper-budgets" / "paper.md",
-    figures=HERE / "cache" / "paper-budgets" / "figures",
 )
