@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import scoring
 from probabilities import Split
 
 import metricfit as mf
-from metricfit.methods import FrankWolfe, Iterate
+from metricfit.methods import FrankWolfe, Iterate, Plugin
 
 
 class WholeBudget(FrankWolfe):
@@ -24,16 +24,7 @@ class WholeBudget(FrankWolfe):
             yield replace(iterate, settled=False)
 
 
-def baseline(P: np.ndarray, y: np.ndarray, balanced: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """Return Plugin[0-1] or Plugin(bal), from probabilities to decisions; ties to the larger index."""
-    prior = np.bincount(y, minlength=P.shape[1]) / len(y)
-    weights = 1 / prior if balanced else np.ones(P.shape[1])
-
-    def decide(proba: np.ndarray) -> np.ndarray:
-        k = proba.shape[1]
-        return np.eye(k)[k - 1 - (proba * weights)[:, ::-1].argmax(axis=1)]
-
-    return decide
+METHODS = {"plugin": Plugin(), "plugin_bal": Plugin(balanced=True), "frank_wolfe": WholeBudget()}
 
 
 def solve(
@@ -44,23 +35,15 @@ def solve(
     max_calls: int | None = None,
     groups: bool = False,
     **options: object,
-) -> tuple[np.ndarray, np.ndarray, mf.Result | None]:
+) -> tuple[np.ndarray, np.ndarray, mf.Result]:
     """Return the confusion tensors of a method on the training and test rows, and the result."""
     g, gt = (data.g, data.gt) if groups else (None, None)
-    if method in ("plugin", "plugin_bal"):
-        decide = baseline(data.P, data.y, method == "plugin_bal")
-        return (
-            scoring.expected(decide(data.P), data.y, g),
-            scoring.expected(decide(data.Pt), data.yt, gt),
-            None,
-        )
-    method = WholeBudget() if method == "frank_wolfe" else method
     result = mf.optimize(
         data.P,
         data.y,
         objective,
         constraints,
-        method=method,
+        method=METHODS.get(method, method),
         sensitive_features=g,
         max_calls=max_calls,
         **options,
@@ -70,10 +53,8 @@ def solve(
     return scoring.expected(train, data.y, g), scoring.expected(test, data.yt, gt), result
 
 
-def told(result: mf.Result | None) -> dict[str, object]:
+def told(result: mf.Result) -> dict[str, object]:
     """Return what a result tells about itself, for a row."""
-    if result is None:
-        return {"calls": 0, "status": "", "solver": "", "rules": 1}
     return {
         "calls": result.n_oracle_calls,
         "status": result.status,

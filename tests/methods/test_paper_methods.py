@@ -11,7 +11,7 @@ from methods.problems import PROBLEMS
 from methods.truth import Case, Sample
 
 import metricfit as mf
-from metricfit.methods import GDA, METHODS, Bisection, Ellipsoid, Grid, Method, SplitFrankWolfe
+from metricfit.methods import GDA, METHODS, Bisection, Ellipsoid, Grid, Method, Plugin, SplitFrankWolfe
 
 # Every objective and constraint that one of the methods treats in a way of its own.
 CASES = [
@@ -215,3 +215,17 @@ def test_single_grid_rules() -> None:
     single, mixed = (case.solve(method=Grid(mixed=mixed), max_calls=900) for mixed in (False, True))
     assert single.policy.n_rules == 1
     assert single.value < mixed.value <= best + 1e-9
+
+
+@pytest.mark.parametrize("confusion", ["labels", "model"])
+def test_baselines_are_argmax_and_inverse_priors(confusion):
+    random = np.random.default_rng(0)
+    proba = random.dirichlet([2.0, 1.0, 0.5], 400)
+    y = (proba.cumsum(axis=1) > random.random((400, 1))).argmax(axis=1)
+    prior = proba.mean(axis=0) if confusion == "model" else np.bincount(y) / 400
+    kept = ["precision(2) >= 0.99"]  # which neither rule cares for
+    for balanced, scores in ((False, proba), (True, proba / prior)):
+        result = mf.optimize(proba, y, "macro_f1", kept, confusion=confusion, method=Plugin(balanced))
+        np.testing.assert_array_equal(result.policy.decide(proba), scores.argmax(axis=1))
+        assert (result.n_oracle_calls, result.policy.n_rules, result.method) == (1, 1, "plugin")
+        assert result.constraints[0].violation > 0.2

@@ -13,6 +13,7 @@ from metricfit.methods.gda import GDA
 from metricfit.methods.grid import Grid
 from metricfit.methods.guard import OverfitWarning
 from metricfit.methods.local import Local
+from metricfit.methods.plugin import Plugin
 from metricfit.methods.split_frank_wolfe import SplitFrankWolfe
 from metricfit.problem import Program
 
@@ -58,6 +59,7 @@ __all__ = [
     "Method",
     "Outcome",
     "OverfitWarning",
+    "Plugin",
     "Record",
     "SplitFrankWolfe",
     "Status",

@@ -195,6 +195,12 @@ class Walk:
         """The generalised confusion vectors of all vertices, one in each row."""
         return self._table[: len(self.vertices)]
 
+    def single(self, place: int) -> Iterate:
+        """Return a vertex as a mixture of one."""
+        weights = np.zeros(place + 1)
+        weights[place] = 1.0
+        return Iterate(weights, self.vectors[place])
+
     def mix(self, weights: FloatArray) -> FloatArray:
         """Return u of a mixture of whole vertices."""
         return weights @ self.vectors[: weights.size]
@@ -308,10 +314,8 @@ def _first(program: Program, walk: Walk, interrupted: bool) -> Iterate:
             raise KeyboardInterrupt
         raise ValueError("the budget ended before the first oracle call; raise max_calls or max_seconds")
     best: Iterate | None = None
-    for place, u in enumerate(walk.vectors):
-        weights = np.zeros(place + 1)
-        weights[place] = 1.0
-        best = better(program, best, Iterate(weights, u))
+    for place in range(len(walk.vertices)):
+        best = better(program, best, walk.single(place))
     assert best is not None
     return best
 

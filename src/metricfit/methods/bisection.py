@@ -74,14 +74,12 @@ class Bisection(Pruned):
                 best, high = place, value
             if value > level:
                 low = level
-            yield Iterate(np.eye(best + 1)[best], walk.vectors[best], low)
+            yield replace(walk.single(best), bound=low)
 
     def _constrained(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Algorithm 8: each level is a constrained problem."""
         yield from self.opened(program, walk)
-        columns = Columns(program)
-        for place, vertex in enumerate(walk.vertices):
-            columns.add(place, vertex)
+        columns = Columns(program, walk.vertices)
         best = mixture(program, walk)
         low, high, bound = program.lowest_value, program.value(best.u), program.lowest_value
         while high - low > walk.tol / 2:

@@ -16,7 +16,7 @@ from metricfit.methods.columns import Columns
 from metricfit.methods.counted import LINES
 from metricfit.methods.fewer import fewer_rules
 from metricfit.methods.generation import generate
-from metricfit.methods.starts import argmax_loss, balanced_loss
+from metricfit.methods.starts import first_rules
 from metricfit.metrics.curvature import Curvature
 from metricfit.problem import Program
 
@@ -49,12 +49,8 @@ class ColumnGeneration(Method):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the master's solution and the bound after each oracle call."""
-        columns = Columns(program)
-        if not walk.vertices:
-            walk.ask(balanced_loss(program, walk.oracle.margins))
-            walk.ask(argmax_loss(program))
-        for place, vertex in enumerate(walk.vertices):
-            columns.add(place, vertex)
+        first_rules(program, walk)
+        columns = Columns(program, walk.vertices)
         start: Iterate | None = None
         if program.limits:
             for start in feasibility.reach(program, walk, columns):

@@ -6,6 +6,7 @@ mixes per cell, with one convexity row for each, as in the decomposition of Dant
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,12 +46,14 @@ class Columns:
     ``vertex`` and ``cell`` say where a column comes from; ``matrix`` (entries of u, columns) what it adds.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, vertices: Sequence[Vertex] = ()) -> None:
         self.program = program
         self.vertex: IntArray = np.zeros(0, np.int64)
         self.cell: IntArray = np.zeros(0, np.int64)
         self.matrix: Any = sp.csc_array((program.constant.size, 0))
         self._keys: list[tuple[int, bytes]] = []
+        for place, vertex in enumerate(vertices):
+            self.add(place, vertex)
 
     def __len__(self) -> int:
         return self.vertex.size

@@ -72,7 +72,7 @@ def polish(
             place = walk.ask(scan.loss.copy())
             statistic = scan.statistic() if trust else walk.vertices[place].statistic
             after = _merit(program, program.vector(statistic), stage.penalty)
-            yield single(walk, place)
+            yield walk.single(place)
             if before - after <= walk.tol:
                 break
             before = after
@@ -116,13 +116,6 @@ def _sweep(scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stag
     moves, scans = scan.sweep(ratios.terms, sign, statistic, how)
     walk.calls += scans - 1
     return moves
-
-
-def single(walk: Walk, place: int) -> Iterate:
-    """Return a vertex as a mixture of one."""
-    weights = np.zeros(place + 1)
-    weights[place] = 1.0
-    return Iterate(weights, walk.vectors[place])
 
 
 def weights_of(program: Program, loss: FloatArray) -> list[Weight]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.columns import Columns
-from metricfit.methods.coordinate import FIRST, single
+from metricfit.methods.coordinate import FIRST
 from metricfit.methods.feasibility import reach
 from metricfit.methods.generation import generate
 from metricfit.methods.profile import Profile
@@ -28,7 +28,7 @@ SHARES = np.concatenate([[0.0], np.geomspace(1e-4, 0.5, 32), 1 - np.geomspace(0.
 
 def descend(program: Program, walk: Walk, profile: Profile, place: int) -> Iterator[Iterate]:
     """Walk from a vertex: price the slope of the objective, go towards the answer as far as that pays."""
-    reached = single(walk, place)
+    reached = walk.single(place)
     for _ in range(STEPS):
         before = merit(program, reached.u)
         slope = penalised_slope(program, reached.u)
@@ -42,7 +42,7 @@ def descend(program: Program, walk: Walk, profile: Profile, place: int) -> Itera
         if not walk.oracle.exact:
             costs = walk.vectors @ slope
             place = place if costs[place] <= costs.min() else int(costs.argmin())
-        reached = corrected(walk, profile, towards(profile, reached, single(walk, place), PENALTY), place)
+        reached = corrected(walk, profile, towards(profile, reached, walk.single(place), PENALTY), place)
         yield replace(reached, bound=bound)
         if before - merit(program, reached.u) <= walk.tol / 10:
             return
@@ -54,11 +54,9 @@ def descend_within(program: Program, walk: Walk, profile: Profile) -> Iterator[I
     Begins with the best vertex found so far, or if none keeps the constraints with a mixture that does; raises
     `InfeasibleError` when there is none.
     """
-    columns = Columns(program)
-    for place, vertex in enumerate(walk.vertices):
-        columns.add(place, vertex)
+    columns = Columns(program, walk.vertices)
     best = min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t], FIRST))
-    reached = single(walk, best)
+    reached = walk.single(best)
     if program.excess(reached.u) > FEASIBLE:
         for iterate in reach(program, walk, columns):
             reached = iterate

@@ -73,9 +73,7 @@ class Grid(Pruned):
         best: Iterate | None = None
         while batch := list(islice(losses, BATCH)):
             for place in walk.ask_all(batch):
-                weights = np.zeros(place + 1)
-                weights[place] = 1.0
-                best = better(program, best, Iterate(weights, walk.vectors[place]))
+                best = better(program, best, walk.single(place))
             if best is not None:
                 yield best
 

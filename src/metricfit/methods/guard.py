@@ -10,7 +10,7 @@ import numpy as np
 
 from metricfit.layout import Layout
 from metricfit.methods.base import Iterate, Method, Walk, run
-from metricfit.methods.coordinate import FIRST, single
+from metricfit.methods.coordinate import FIRST
 from metricfit.methods.starts import argmax_loss
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.oracles.rows import Rows
@@ -69,7 +69,7 @@ def generalising(method: Method, program: Program, walk: Walk, best: Iterate) ->
         return best
     vertex = oracle(between(plain, tuned, share, program.layout), program.layout)
     walk.calls += 1
-    return single(walk, walk.add(vertex))
+    return walk.single(walk.add(vertex))
 
 
 def between(plain: FloatArray, tuned: FloatArray, share: float, layout: Layout) -> FloatArray:

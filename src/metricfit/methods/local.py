@@ -10,7 +10,7 @@ import numpy as np
 
 from metricfit.layout import expand, shape_of
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
-from metricfit.methods.coordinate import CLOSING, CONSTRAINED, FIRST, FREE, polish, single, weights_of
+from metricfit.methods.coordinate import CLOSING, CONSTRAINED, FIRST, FREE, polish, weights_of
 from metricfit.methods.corrective import descend, descend_within, merit
 from metricfit.methods.guard import generalising, warn_if_few
 from metricfit.methods.profile import Profile
@@ -102,7 +102,7 @@ class Local(Method):
         starts = [_best(program, walk)] if walk.vertices else []
         for loss in self._losses(program, walk, random):
             starts.append(walk.ask(loss))
-            yield single(walk, starts[-1])
+            yield walk.single(starts[-1])
         starts = sorted(dict.fromkeys(starts), key=lambda t: merit(program, walk.vectors[t]))
         candidates = starts if within else []
         for start in [] if within else starts[: max(tries, 1)]:
@@ -127,7 +127,7 @@ class Local(Method):
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
         """Return the best of all rules found and the best mixture."""
         rank = min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t], FIRST))
-        return better(program, single(walk, rank), best)
+        return better(program, walk.single(rank), best)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Shrink towards plain argmax where that is asked for."""

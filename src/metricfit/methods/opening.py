@@ -12,17 +12,12 @@ from collections.abc import Iterator
 from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.columns import Columns
 from metricfit.methods.feasibility import reach
-from metricfit.methods.starts import argmax_loss, balanced_loss
+from metricfit.methods.starts import first_rules
 from metricfit.problem import Program
 
 
 def opening(program: Program, walk: Walk) -> Iterator[Iterate]:
     """Ask for Plugin(bal) and Plugin[0-1] unless there are rules; walk until some mixture is feasible."""
-    if not walk.vertices:
-        walk.ask(balanced_loss(program, walk.oracle.margins))
-        walk.ask(argmax_loss(program))
+    first_rules(program, walk)
     if program.limits:
-        columns = Columns(program)
-        for place, vertex in enumerate(walk.vertices):
-            columns.add(place, vertex)
-        yield from reach(program, walk, columns)
+        yield from reach(program, walk, Columns(program, walk.vertices))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metricfit.layout import shape_of, statistic
+from metricfit.methods.base import Walk
 from metricfit.oracles.base import Vertex
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -41,3 +42,10 @@ def balanced_loss(program: Program, margins: FloatArray) -> FloatArray:
     """Return the balanced loss, whose rule weighs classes by their inverse prior: the paper's Plugin(bal)."""
     prior = margins.sum(axis=0)
     return diagonal_loss(program, np.divide(1.0, prior, out=np.zeros(prior.size), where=prior > 0))
+
+
+def first_rules(program: Program, walk: Walk) -> None:
+    """Ask for Plugin(bal) and Plugin[0-1], unless there are rules to start from."""
+    if not walk.vertices:
+        walk.ask(balanced_loss(program, walk.oracle.margins))
+        walk.ask(argmax_loss(program))
