@@ -151,10 +151,9 @@ def solve(
         np.inf if max_seconds is None else max_seconds,
         random_state,
     )
-    losses = _start_losses(start, program)
-    if not losses and chosen.head_start:
-        losses = head_start(problem, walk, chosen)
-    walk.ask_all(losses)
+    walk.ask_all(_start_losses(start, program))
+    if chosen.head_start:
+        head_start(program, walk, chosen)
     outcome = run(chosen, program, walk, callback, verbose)
     policy, weights, u = _policy(program, walk, outcome.best)
     tensor = _tensor(walk, weights, program)

@@ -2,49 +2,76 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
-from metricfit.methods import Method, Outcome, Walk, run
-from metricfit.oracles import PluginOracle
-from metricfit.problem import InfeasibleError, Problem
-from metricfit.types import FloatArray
+from metricfit.methods import Method, Walk, run
+from metricfit.oracles.sampled import SampledOracle
+from metricfit.problem import InfeasibleError, Program
+from metricfit.types import FloatArray, IntArray
 
-# The sample's answer is forgotten but for its rules, so that more calls or digits are not worth their time.
-SAMPLE_CALLS, SAMPLE_TOL = 200, 1e-3
+# Rounds at most, and calls in each. The sample's first answers are not worth more digits.
+ROUNDS, SAMPLE_CALLS = 6, 200
+FIRST_TOL, LATER_TOL = 1e-3, 1e-4
+# Rules of less weight are not asked for.
+LIGHT = 1e-6
 
 
-def head_start(problem: Problem, walk: Walk, method: Method) -> list[FloatArray]:
-    """Return the losses of rules that are nearly the best, found on a sample of the rows; none if they are few.
+def head_start(program: Program, walk: Walk, method: Method) -> None:
+    """Ask for rules that are nearly the best, where passes over the rows are costly.
 
-    Value and bound never come from the sample: the walk asks for these rules on its own rows, all in one pass where
-    the oracle can, and goes on from there.
+    Each round solves the problem with the answers of a sample, beside the rules that are known already, and asks for
+    the new rules that it would mix: of all rows, in one pass where the oracle can. What the sample had wrong about
+    them corrects its answers in the next round, until it has no new rule to offer. Value and bound never come from
+    the sample.
     """
-    draw, costly = getattr(walk.oracle, "sample", None), getattr(walk.oracle, "costly", False)
-    if draw is None or not costly:
-        return []
-    counted: Literal["labels", "model"] = "model" if walk.oracle.exact else "labels"
-    small = PluginOracle(draw(), counted, getattr(walk.oracle, "threads", 1))
-    program = problem.bind(small.axes, small.margins)
-    trial = Walk(program, small, max(walk.tol, SAMPLE_TOL), SAMPLE_CALLS, walk.max_seconds / 2, walk.seed)
-    if method.refusal(program) is not None:
-        return []
-    try:
-        outcome = run(method, program, trial)
-    except InfeasibleError:  # the walk's own rows and labels may still keep the constraints
-        return []
-    walk.interrupted = outcome.status == "stopped"  # nobody but the user stops it
-    return _heaviest_first(trial, outcome)
+    if not getattr(walk.oracle, "costly", False):
+        return
+    sampled = SampledOracle(walk.oracle)
+    for attempt in range(ROUNDS):
+        tol, known = max(walk.tol, LATER_TOL if attempt else FIRST_TOL), len(walk.vertices)
+        trial = Walk(program, sampled, tol, SAMPLE_CALLS, (walk.max_seconds - walk.seconds) / 2, walk.seed)
+        for vertex in walk.vertices:
+            trial.add(vertex)
+        try:
+            outcome = run(method, program, trial)
+        except InfeasibleError:  # all rows may still keep the constraints
+            return
+        if outcome.status == "stopped":  # nobody but the user stops it
+            walk.interrupted = True
+            return
+        places, shares = _new_rules(np.atleast_2d(outcome.best.weights), known, len(program.axes.cells))
+        if not len(places):
+            return
+        cells = np.arange(places.shape[1])
+        losses = np.stack([vertex.loss for vertex in trial.vertices])[places, cells]
+        guessed = np.stack([vertex.statistic for vertex in trial.vertices])[places, cells]
+        asked = walk.ask_all(list(losses))
+        found = np.stack([walk.vertices[place].statistic for place in asked])
+        if len(asked) < len(losses) or walk.late:
+            return
+        sampled.correct(np.einsum("ra,ra...->a...", shares, found - guessed))
 
 
-def _heaviest_first(walk: Walk, outcome: Outcome) -> list[FloatArray]:
-    """Return losses, the r-th of each cell's r-th heaviest rule; a cell with fewer repeats its last."""
-    weights = np.atleast_2d(outcome.best.weights)
-    order = np.argsort(-weights, axis=1, kind="stable")
-    cells = np.arange(len(walk.program.axes.cells))
-    if len(weights) == 1:
-        order = np.repeat(order, cells.size, axis=0)
-    losses = np.stack([vertex.loss for vertex in walk.vertices])
-    count = np.maximum(np.count_nonzero(weights > 1e-6, axis=1), 1)
-    return [losses[order[cells, np.minimum(r, count - 1)], cells] for r in range(int(count.max()))]
+def _new_rules(weights: FloatArray, known: int, cells: int) -> tuple[IntArray, FloatArray]:
+    """Return places (rules, cells) of the new rules of a mixture, each cell's heaviest first, and their shares.
+
+    The shares of a cell add up to 1. A cell with fewer rules than others repeats one, with share 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> _new_rules(np.array([[0.5, 0.1, 0.4], [0.0, 1.0, 0.0]]), 1, 2)
+    (array([[2, 1],
+           [1, 1]]), array([[0.8, 1. ],
+           [0.2, 0. ]]))
+    """
+    new = np.broadcast_to(weights, (cells, weights.shape[1]))[:, known:]
+    shares = np.where(new > LIGHT, new, 0.0)
+    count = np.count_nonzero(shares, axis=1)
+    most = int(count.max(initial=0))
+    order = np.argsort(-shares, axis=1, kind="stable")[:, :most]
+    ranked = np.take_along_axis(shares, order, axis=1)
+    total = ranked.sum(axis=1, keepdims=True)
+    ranked = np.divide(ranked, total, out=np.zeros_like(ranked), where=total > 0)
+    first = np.where(np.arange(most) < count[:, None], order, order[:, :1])
+    return (known + first).T, ranked.T

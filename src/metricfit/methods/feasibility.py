@@ -11,7 +11,8 @@ import numpy as np
 
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.columns import Columns
-from metricfit.methods.generation import generate
+from metricfit.methods.generation import best_mixture, generate
+from metricfit.methods.master import Master
 from metricfit.methods.starts import constant_rules
 from metricfit.metrics.expression import Largest, Stack, Sum
 from metricfit.problem import InfeasibleError, Limit, Program
@@ -50,6 +51,10 @@ def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
     add_constants(program, walk, columns)
     first = phase_one(program, program.limits)
     best, bound = np.inf, -np.inf
+    mixed = best_mixture(Master(first, walk), columns, np.ones(len(columns)))
+    if first.value(mixed.u) <= -ROOM:  # no call is needed
+        yield Iterate(columns.weights(mixed.alpha, len(walk.vertices)), mixed.u)
+        return
     for iterate in descend(first, walk, columns, -ROOM):
         best, bound = min(best, first.value(iterate.u)), max(bound, iterate.bound)
         yield replace(iterate, bound=-np.inf, multipliers=None)

@@ -37,7 +37,7 @@ def generate(
     pricing = Pricing(program, walk, columns)
     bound, priced, last, stuck = -np.inf, np.inf, np.inf, False
     while True:
-        solution = _mixture(master, columns, alpha, previous, stuck)
+        solution = best_mixture(master, columns, alpha, previous, stuck)
         before, value = len(columns), program.value(solution.u)
         # While lines are scanned nothing is priced: they start from rules that cost less than the plug-in rule.
         if not lines.started or (lines.done and priced - value >= walk.tol):
@@ -65,8 +65,12 @@ def generate(
         previous = solution
 
 
-def _mixture(
-    master: Master, columns: Columns, alpha: FloatArray, previous: Solution | None, stuck: bool
+def best_mixture(
+    master: Master,
+    columns: Columns,
+    alpha: FloatArray,
+    previous: Solution | None = None,
+    stuck: bool = False,
 ) -> Solution:
     """Return the best mixture that a solver finds, or where all fail the one there is."""
     program = master.program

@@ -1,0 +1,53 @@
+"""A sample of the rows that answers for all of them: cheap to ask, and set right by what is known of some rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metricfit.layout import Layout, statistic
+from metricfit.oracles import kernels
+from metricfit.oracles.base import Vertex
+from metricfit.oracles.recalibration import shifted
+from metricfit.types import FloatArray
+
+
+class SampledOracle:
+    """Decides and counts the rows of a sample, and adds to the counts what it has been found to lack.
+
+    Rows are counted by their probabilities, which where labels are counted are shifted to fit them: labels of so few
+    rows say less about a rule.
+
+    Parameters
+    ----------
+    whole : oracle
+        The oracle of all rows; it has a ``sample``.
+    """
+
+    def __init__(self, whole: Any) -> None:
+        self.whole, self.rows = whole, whole.sample()
+        self.axes, self.margins, self.exact = whole.axes, whole.margins, whole.exact
+        self.prior_shift, self.threads = whole.prior_shift, getattr(whole, "threads", 1)
+        proba = self.rows.proba
+        self.targets = (
+            proba if self.exact else shifted(proba, self.rows.shift).astype(proba.dtype, copy=False)
+        )
+        self.lack: FloatArray = np.zeros(1)
+
+    def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
+        """Return the plug-in rule of a loss and what its statistic should be on all rows."""
+        rows, axes, threads = self.rows, self.axes, self.threads
+        decided = kernels.decide(rows.proba, rows.cells, loss, axes.match, layout=layout, threads=threads)
+        tensor = kernels.confusion(
+            self.targets, None, rows.cells, rows.weights, decided, len(axes.cells), axes.k, threads=threads
+        )
+        return Vertex(loss, statistic(tensor, layout, axes) + self.lack)
+
+    def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
+        """Return the full tensor of a mixture of rules, on all rows."""
+        return np.asarray(self.whole.confusion(losses, weights, layout))
+
+    def correct(self, errors: FloatArray) -> None:
+        """Add to later counts by how much those of some rules were too small."""
+        self.lack = self.lack + errors
