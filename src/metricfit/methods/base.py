@@ -148,6 +148,11 @@ class Walk:
         """Whether the time is used up."""
         return self.seconds >= self.max_seconds
 
+    def expect(self, calls: int) -> None:
+        """Say how many calls are coming, for oracles that can prepare for many."""
+        if hasattr(self.oracle, "expect"):
+            self.oracle.expect(min(calls, self.max_calls - self.calls))
+
     def call(self, price: FloatArray) -> int:
         """Ask for the best rule for ``price @ u`` and return its place in `vertices`."""
         return self.ask(self.program.loss(price))

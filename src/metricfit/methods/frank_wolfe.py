@@ -29,6 +29,7 @@ class FrankWolfe(Method):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the averaged confusion vector after each step."""
+        walk.expect(walk.max_calls)
         weights = np.zeros(walk.max_calls)
         first = walk.ask(balanced_loss(program, walk.oracle.margins))
         weights[first] = 1.0

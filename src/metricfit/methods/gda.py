@@ -80,6 +80,7 @@ class GDA(Pruned):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the average after each step."""
+        walk.expect(walk.max_calls)
         yield from self.opened(program, walk)
         game = _Game(program, walk)
         left = walk.max_calls - walk.calls

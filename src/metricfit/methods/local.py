@@ -92,8 +92,7 @@ class Local(Method):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield what each start, each walk and each round of the polish reaches."""
-        if hasattr(walk.oracle, "expect"):
-            walk.oracle.expect(min(walk.max_calls, self.calls(program)))
+        walk.expect(self.calls(program))
         profile, tries = Profile(program), self._tries(walk)
         random = np.random.default_rng(walk.seed if walk.seed is not None else 0)
         within = bool(program.limits) and program.convex_limits

@@ -88,6 +88,7 @@ class SplitFrankWolfe(Pruned):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the achievable iterate; in the second half only when it is nearer to F than ever."""
+        walk.expect(walk.max_calls)
         yield from self.opened(program, walk)
         half, nearest = (walk.max_calls - walk.calls) / 2, np.inf
         for t, pair in enumerate(self.pairs(program, walk), 1):
