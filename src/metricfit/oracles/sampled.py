@@ -28,7 +28,8 @@ class SampledOracle:
     def __init__(self, whole: Any) -> None:
         self.whole, self.rows = whole, whole.sample()
         self.axes, self.margins, self.exact = whole.axes, whole.margins, whole.exact
-        self.prior_shift, self.threads = whole.prior_shift, getattr(whole, "threads", 1)
+        self.prior_shift = getattr(whole, "prior_shift", np.zeros(whole.axes.n))
+        self.threads = getattr(whole, "threads", 1)
         proba = self.rows.proba
         self.targets = (
             proba if self.exact else shifted(proba, self.rows.shift).astype(proba.dtype, copy=False)
