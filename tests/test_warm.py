@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import metricfit as mf
+from metricfit import warm
 from metricfit.methods import ColumnGeneration, Plugin, Walk, run
 from metricfit.oracles import PluginOracle, Rows, blocks, in_memory
 from metricfit.oracles.recalibration import shifted
-from metricfit.oracles.sampled import SampledOracle
+from metricfit.oracles.sampled import CountedSample, SampledOracle
 from metricfit.problem import Problem
 from metricfit.solve import solve
 from metricfit.warm import head_start
@@ -66,16 +67,43 @@ def test_where_labels_are_counted_probabilities_are_made_to_fit_them(data):
     np.testing.assert_allclose(found[1], rows.weights @ made, atol=1e-12)
 
 
-def test_what_is_known_of_a_rule_corrects_it_and_its_neighbours(data):
-    whole = oracle_of(data, "labels")
-    sampled, near = SampledOracle(whole), LOSS * [1, 1.02, 1, 0.98, 1, 1]
+@pytest.mark.parametrize("kind", [SampledOracle, CountedSample])
+@pytest.mark.parametrize("groups", [False, True])
+def test_what_is_known_of_a_mixture_corrects_it_and_its_neighbours(data, kind, groups):
+    whole = oracle_of(data, "labels", groups)
+    loss = np.repeat(LOSS, 1 + groups, axis=0)
+    known = [whole(loss, "diagonal"), whole(loss * [1, 1, 0.5, 1, 1, 1], "diagonal")]
+    weights = np.array([[0.3, 0.7], [0.6, 0.4]])[: 1 + groups]
+    sampled, near = kind(whole), loss * [1, 1.02, 1, 0.98, 1, 1]
     before = np.abs(sampled(near, "diagonal").statistic - whole(near, "diagonal").statistic).max()
-    sampled.correct(whole(LOSS, "diagonal").statistic - sampled(LOSS, "diagonal").statistic)
-    np.testing.assert_allclose(
-        sampled(LOSS, "diagonal").statistic, whole(LOSS, "diagonal").statistic, atol=1e-12
+    sampled.correct(known, weights, "diagonal")
+    mixed, answered = (
+        sum(weights[:, t, None, None] * oracle(known[t].loss, "diagonal").statistic for t in (0, 1))
+        for oracle in (whole, sampled)
     )
+    np.testing.assert_allclose(answered, mixed, atol=1e-12)
     after = np.abs(sampled(near, "diagonal").statistic - whole(near, "diagonal").statistic).max()
-    assert after < before / 3
+    assert after < before / 2
+
+
+def test_labels_of_a_sample_are_counted(data):
+    whole = oracle_of(data, "labels")
+    sampled = CountedSample(whole)
+    expected = PluginOracle(whole.sample(), "labels")(LOSS, "diagonal").statistic
+    np.testing.assert_allclose(sampled(LOSS, "diagonal").statistic, expected, atol=1e-12)
+    assert sampled.sample() is whole.sample()
+
+
+def test_weights_are_scanned_where_probabilities_are_off(data, monkeypatch):
+    proba, y, _ = data
+    flat = proba**0.4 / (proba**0.4).sum(axis=1, keepdims=True)
+    values = {}
+    for right in (1.05, np.inf):  # with infinity nothing is ever off
+        monkeypatch.setattr(warm, "RIGHT", right)
+        oracle = PluginOracle(Rows.of(flat, y))
+        assert oracle.sample().steepness > 1.5
+        values[right] = solve(Problem.of("micro_f1(0)"), oracle).value
+    assert values[1.05] > values[np.inf] + 1e-3
 
 
 CONSTRAINTS = [[], ["coverage_deviation() <= 0.02"], ["recall(5) >= 0.6", "coverage(0) >= 0.3"]]

@@ -86,13 +86,17 @@ class Rows:
         return label_shift(*self._some)
 
     @cached_property
+    def steepness(self) -> float:
+        """By how much labels follow the shifted probabilities: 1 if these are right."""
+        proba, labels, weights = self._some
+        return steepness(shifted(proba, self.shift), labels, weights)
+
+    @cached_property
     def trust(self) -> float:
         """The share of each row that scans should count by its shifted probabilities, where labels are counted."""
         if len(self) < TRUSTED_ROWS or self.axes.k <= 2:
             return 0.0
-        proba, labels, weights = self._some
-        slope = steepness(shifted(proba, self.shift), labels, weights)
-        return TRUST if 1 / STEEP <= slope <= STEEP else 0.0
+        return TRUST if 1 / STEEP <= self.steepness <= STEEP else 0.0
 
     @property
     def _some(self) -> tuple[FloatArray, IntArray, FloatArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ from metricfit.layout import Layout, statistic
 from metricfit.oracles import kernels
 from metricfit.oracles.base import Vertex
 from metricfit.oracles.recalibration import shifted
-from metricfit.types import FloatArray
+from metricfit.oracles.rows import Rows
+from metricfit.types import FloatArray, IntArray
 
 
 class SampledOracle:
-    """Decides and counts the rows of a sample, and adds to the counts what it has been found to lack.
+    """Decides and counts the rows of a sample, and adds to the counts what they have been found to lack.
 
     Rows are counted by their probabilities, which where labels are counted are shifted to fit them: labels of so few
     rows say less about a rule.
@@ -26,7 +28,8 @@ class SampledOracle:
     """
 
     def __init__(self, whole: Any) -> None:
-        self.whole, self.rows = whole, whole.sample()
+        self.whole = whole
+        self.rows: Rows = whole.sample()
         self.axes, self.margins, self.exact = whole.axes, whole.margins, whole.exact
         self.prior_shift = getattr(whole, "prior_shift", np.zeros(whole.axes.n))
         self.threads = getattr(whole, "threads", 1)
@@ -34,21 +37,48 @@ class SampledOracle:
         self.targets = (
             proba if self.exact else shifted(proba, self.rows.shift).astype(proba.dtype, copy=False)
         )
+        self.labels: IntArray | None = None
         self.lack: FloatArray = np.zeros(1)
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and what its statistic should be on all rows."""
+        return Vertex(loss, self.count(loss, layout) + self.lack)
+
+    def count(self, loss: FloatArray, layout: Layout) -> FloatArray:
+        """Return the statistic of a rule on the sample."""
         rows, axes, threads = self.rows, self.axes, self.threads
         decided = kernels.decide(rows.proba, rows.cells, loss, axes.match, layout=layout, threads=threads)
         tensor = kernels.confusion(
-            self.targets, None, rows.cells, rows.weights, decided, len(axes.cells), axes.k, threads=threads
+            self.targets,
+            self.labels,
+            rows.cells,
+            rows.weights,
+            decided,
+            len(axes.cells),
+            axes.k,
+            threads=threads,
         )
-        return Vertex(loss, statistic(tensor, layout, axes) + self.lack)
+        return statistic(tensor, layout, axes)
 
     def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
         """Return the full tensor of a mixture of rules, on all rows."""
         return np.asarray(self.whole.confusion(losses, weights, layout))
 
-    def correct(self, errors: FloatArray) -> None:
-        """Add to later counts by how much those of some rules were too small."""
-        self.lack = self.lack + errors
+    def correct(self, vertices: Sequence[Vertex], weights: FloatArray, layout: Layout) -> None:
+        """Let counts lack nothing for a mixture of rules that all rows have counted, (cells, rules) of weights."""
+        self.lack = np.zeros(1)
+        for t in np.flatnonzero(weights.any(axis=0)).tolist():
+            missed = vertices[t].statistic - self.count(vertices[t].loss, layout)
+            self.lack = self.lack + weights[:, t, None, None] * missed
+
+
+class CountedSample(SampledOracle):
+    """The same by counted labels, with the sample's own rows to scan weights on."""
+
+    def __init__(self, whole: Any) -> None:
+        super().__init__(whole)
+        self.labels = self.rows.labels
+
+    def sample(self) -> Rows:
+        """Return the rows."""
+        return self.rows
