@@ -59,7 +59,8 @@ class TestFailingSolvers:
 
             return broken
 
-        monkeypatch.setattr(master, "minimise_quadratic", breaks(quadratic.minimise_quadratic))
+        whole = quadratic.QuadraticProgram.minimise
+        monkeypatch.setattr(quadratic.QuadraticProgram, "minimise", breaks(whole))
         monkeypatch.setattr(master, "solve_cone", breaks(cone.solve_cone))
 
     NAMES = (

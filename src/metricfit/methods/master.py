@@ -17,7 +17,7 @@ from metricfit.methods.columns import Columns, Solution, Unsolved
 from metricfit.methods.cone import solve_cone
 from metricfit.methods.curve import FLAT, Curve, Parts, smooth_parts
 from metricfit.methods.polyhedron import Polyhedron, is_polyhedral
-from metricfit.methods.quadratic import SPARE, minimise_quadratic
+from metricfit.methods.quadratic import SPARE, QuadraticProgram
 from metricfit.metrics.atoms import TINY
 from metricfit.metrics.expression import Largest, Node, Stack, negative
 from metricfit.metrics.levels import at_most
@@ -103,13 +103,14 @@ class Master:
         """Minimise smooth parts plus maxima of affine functions."""
         body = self._limits.copy()
         cost = body.row(parts.flat) if parts.flat is not None else np.zeros(0)
+        local = QuadraticProgram(columns, body)
         curve = self._curve if parts is self._parts else Curve(parts, self.program.constant.size)
         alpha = self._interior(parts, columns, alpha)
         u = columns.u(alpha)
         start_kept = self.program.excess(u) <= SPARE
         for step in range(NEWTON_STEPS):
             gradient, hessian = curve.model(u)
-            target, duals = minimise_quadratic(columns, body, gradient, hessian, u, cost)
+            target, duals = local.minimise(gradient, hessian, u, cost)
             target = columns.normalised(target)
             if not parts.smooth:
                 alpha = target
@@ -142,7 +143,7 @@ class Master:
             return alpha
         body = self._limits.copy()
         cost = body.row(Largest(Stack(tuple(negative(part) for part in low))))
-        target, _ = minimise_quadratic(columns, body, np.zeros(u.size), FLAT, u, cost)
+        target, _ = QuadraticProgram(columns, body).minimise(np.zeros(u.size), FLAT, u, cost)
         return columns.normalised(target)
 
 
