@@ -48,7 +48,7 @@ def by_parts(node: Node, u: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", trees())
 @pytest.mark.parametrize("few", [0, 10_000])  # sparse and dense tables
 def test_affine_form(name, few, monkeypatch):
-    monkeypatch.setattr("metricfit.metrics.expression.FEW_ENTRIES", few)
+    monkeypatch.setattr("metricfit.metrics.affine.FEW_ENTRIES", few)
     node, random = trees()[name], np.random.default_rng(0)
     form = node.affine
     assert form is not None

@@ -19,52 +19,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from metricfit.metrics.affine import Affine
 from metricfit.metrics.curvature import Curvature, of_maximum, of_sum
-from metricfit.types import FloatArray, IntArray
+from metricfit.types import FloatArray
 
 Theta = Mapping["Largest", FloatArray]
 NO_THETA: Theta = {}
 
 # Sums of more affine terms are evaluated by one matrix; with fewer the matrix takes longer.
 FEW_TERMS = 4
-# Up to so many entries a dense matrix takes less time.
-FEW_ENTRIES = 10_000
-
-
-@dataclass(frozen=True, eq=False)
-class Affine:
-    """``M @ u + constant``, where M is the sum of ``value`` at ``row`` and ``column``, triple by triple."""
-
-    row: IntArray
-    column: IntArray
-    value: FloatArray
-    constant: FloatArray
-
-    def matrix(self, width: int) -> Any:
-        """Return M as a sparse matrix for u of a width."""
-        return sp.csr_array((self.value, (self.row, self.column)), shape=(self.constant.size, width))
-
-    @cached_property
-    def _tables(self) -> tuple[Any, Any]:
-        """M, only as wide as u is read, and its transpose, in the form that is applied fastest."""
-        matrix = self.matrix(int(self.column.max(initial=-1)) + 1)
-        if np.prod(matrix.shape) <= FEW_ENTRIES:
-            table = matrix.toarray()
-            return table, table.T
-        return matrix, matrix.T.tocsr()
-
-    def at(self, u: FloatArray) -> FloatArray:
-        """Return the values at ``u``."""
-        table = self._tables[0]
-        return np.asarray(table @ u[: table.shape[1]] + self.constant)
-
-    def slope(self, u: FloatArray, weight: FloatArray) -> FloatArray:
-        """Return the gradient of ``weight @ values``."""
-        table, out = self._tables[1], np.zeros(u.size)
-        out[: table.shape[0]] = table @ weight
-        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,10 +279,9 @@ class Stack(Node):
         starts = np.cumsum([0, *(form.constant.size for form in known)])
         return Affine(
             np.concatenate([form.row + start for form, start in zip(known, starts, strict=False)]),
-            *(
-                np.concatenate([getattr(form, name) for form in known])
-                for name in ("column", "value", "constant")
-            ),
+            np.concatenate([form.column for form in known]),
+            np.concatenate([form.value for form in known]),
+            np.concatenate([form.constant for form in known]),
         )
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
@@ -327,6 +290,8 @@ class Stack(Node):
         return np.concatenate([part.value(u, theta) for part in self.parts])
 
     def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        if self.affine is not None:
+            return self.affine.at(u)
         return np.concatenate([part.level(u, theta) for part in self.parts])
 
     def reach(self) -> tuple[FloatArray, FloatArray]:
