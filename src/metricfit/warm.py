@@ -60,8 +60,8 @@ def _rounds(
         weights = np.zeros((cells, len(trial.vertices)))
         weights[:, : outcome.best.weights.shape[-1]] = np.atleast_2d(outcome.best.weights)
         places, shares = _new_rules(weights, known)
-        losses = np.stack([vertex.loss for vertex in trial.vertices])[places, np.arange(cells)]
-        asked = walk.ask_all(list(losses))
+        losses = [np.stack([trial.vertices[t].loss[a] for a, t in enumerate(row)]) for row in places]
+        asked = walk.ask_all(losses)
         if len(asked) < len(losses) or walk.late:
             return None
         mixture = np.concatenate([weights[:, :known], shares.T], axis=1)
