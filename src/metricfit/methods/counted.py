@@ -112,7 +112,7 @@ class Lines:
             rows, layout = self.sample(), self.walk.program.layout
             # Where scores are products with a whole matrix, probabilities take several times as long to count.
             trust = 0.0 if layout == "full" else rows.trust
-            self.scan = Scan(rows, trust, loss, layout, shift=rows.shift if trust else None)
+            self.scan = Scan(rows, trust, loss, layout, shifted=trust > 0)
             self.scanned = places
         return self.scan
 

@@ -112,7 +112,7 @@ class PluginOracle:
         """
         if self.exact or not trust:
             return Scan(self.rows, float(self.exact), loss, layout, self.engine)
-        return Scan(self.rows, trust, loss, layout, self.engine, self.rows.shift)
+        return Scan(self.rows, trust, loss, layout, self.engine, shifted=True)
 
     @property
     def costly(self) -> bool:

@@ -86,6 +86,12 @@ class Rows:
         return label_shift(*self._some)
 
     @cached_property
+    def tilt(self) -> tuple[FloatArray, FloatArray]:
+        """Factors of classes and of rows by which probabilities are shifted and still add up to 1."""
+        tilt = np.exp(self.shift)
+        return tilt, np.asarray(1 / (self.proba @ tilt.astype(self.proba.dtype)), float)
+
+    @cached_property
     def steepness(self) -> float:
         """By how much labels follow the shifted probabilities: 1 if these are right."""
         proba, labels, weights = self._some

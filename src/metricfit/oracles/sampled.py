@@ -33,11 +33,11 @@ class SampledOracle:
         self.axes, self.margins, self.exact = whole.axes, whole.margins, whole.exact
         self.prior_shift = getattr(whole, "prior_shift", np.zeros(whole.axes.n))
         self.threads = getattr(whole, "threads", 1)
-        proba = self.rows.proba
-        self.targets = (
-            proba if self.exact else shifted(proba, self.rows.shift).astype(proba.dtype, copy=False)
-        )
         self.labels: IntArray | None = None
+        self.shifted: FloatArray | None = None
+        if not self.exact:
+            proba = self.rows.proba
+            self.shifted = shifted(proba, self.rows.shift).astype(proba.dtype, copy=False)
         self.lack: FloatArray = np.zeros(1)
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
@@ -46,19 +46,14 @@ class SampledOracle:
 
     def count(self, loss: FloatArray, layout: Layout) -> FloatArray:
         """Return the statistic of a rule on the sample."""
-        rows, axes, threads = self.rows, self.axes, self.threads
-        decided = kernels.decide(rows.proba, rows.cells, loss, axes.match, layout=layout, threads=threads)
-        tensor = kernels.confusion(
-            self.targets,
-            self.labels,
-            rows.cells,
-            rows.weights,
-            decided,
-            len(axes.cells),
-            axes.k,
-            threads=threads,
-        )
-        return statistic(tensor, layout, axes)
+        rows, match, threads = self.rows, self.axes.match, self.threads
+        if self.shifted is None:  # what decides is also counted, or labels are
+            data = rows.proba, self.labels, rows.cells, rows.weights
+            return kernels.count(*data, loss, match, layout=layout, threads=threads)
+        decided = kernels.decide(rows.proba, rows.cells, loss, match, layout=layout, threads=threads)
+        data = self.shifted, None, rows.cells, rows.weights
+        tensor = kernels.confusion(*data, decided, *self.axes.shape[::2], threads=threads)
+        return statistic(tensor, layout, self.axes)
 
     def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
         """Return the full tensor of a mixture of rules, on all rows."""
@@ -77,7 +72,7 @@ class CountedSample(SampledOracle):
 
     def __init__(self, whole: Any) -> None:
         super().__init__(whole)
-        self.labels = self.rows.labels
+        self.labels, self.shifted = self.rows.labels, None
 
     def sample(self) -> Rows:
         """Return the rows."""

@@ -102,8 +102,8 @@ class Scan:
         Its layout.
     engine : {"auto", "numpy", "numba"}
         What computes.
-    shift : array of shape (n,), optional
-        What is added to the logarithms of the probabilities before they are counted (and made to add up to 1).
+    shifted : bool
+        Whether probabilities are counted after the shift that makes them fit the labels.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class Scan:
         loss: FloatArray,
         layout: Layout,
         engine: Engine = "auto",
-        shift: FloatArray | None = None,
+        shifted: bool = False,
     ) -> None:
         self.rows, self.layout, self.engine = rows, layout, engine
         self.match = rows.axes.match
@@ -144,8 +144,7 @@ class Scan:
         self.decisions = decide(rows.proba, rows.cells, self.loss, self.match, layout=layout, engine=engine)
         self.every = np.arange(len(rows))
         self.best = self.scores.of(self.every, self.decisions)
-        tilt = np.ones(rows.axes.n) if shift is None else np.exp(shift)
-        scale = np.zeros(0) if shift is None else np.asarray(1 / (rows.proba @ tilt), float)
+        tilt, scale = rows.tilt if shifted else (np.ones(rows.axes.n), np.zeros(0))
         weights = np.zeros(0) if rows.weights is None else rows.weights
         proba, labels, weights, tilt, scale = map(fixed, (rows.proba, rows.labels, weights, tilt, scale))
         held = self.decisions, self.best, proba, labels, weights, self.match
