@@ -146,7 +146,7 @@ def timing(settings: Settings) -> Section | None:
             SETS[r["dataset"]],
             str(int(r["budget"])),
             f"{r['frank_wolfe_ratio']:.2f}",
-            f"{r['default_ratio']:.2f}",
+            f"{r['default_ratio']:.2g}",
         ]
         + [
             number(r[c], digits=4)
