@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,6 @@ class SampledOracle:
         self.prior_shift = getattr(whole, "prior_shift", np.zeros(whole.axes.n))
         self.threads = getattr(whole, "threads", 1)
         self.labels: IntArray | None = None
-        self.shifted: FloatArray | None = None
-        if not self.exact:
-            proba = self.rows.proba
-            self.shifted = shifted(proba, self.rows.shift).astype(proba.dtype, copy=False)
         self.lack: FloatArray = np.zeros(1)
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
@@ -47,13 +44,18 @@ class SampledOracle:
     def count(self, loss: FloatArray, layout: Layout) -> FloatArray:
         """Return the statistic of a rule on the sample."""
         rows, match, threads = self.rows, self.axes.match, self.threads
-        if self.shifted is None:  # what decides is also counted, or labels are
+        if self.exact or self.labels is not None:
             data = rows.proba, self.labels, rows.cells, rows.weights
             return kernels.count(*data, loss, match, layout=layout, threads=threads)
         decided = kernels.decide(rows.proba, rows.cells, loss, match, layout=layout, threads=threads)
-        data = self.shifted, None, rows.cells, rows.weights
+        data = self._shifted, None, rows.cells, rows.weights
         tensor = kernels.confusion(*data, decided, *self.axes.shape[::2], threads=threads)
         return statistic(tensor, layout, self.axes)
+
+    @cached_property
+    def _shifted(self) -> FloatArray:
+        proba = self.rows.proba
+        return shifted(proba, self.rows.shift).astype(proba.dtype, copy=False)
 
     def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
         """Return the full tensor of a mixture of rules, on all rows."""
@@ -72,7 +74,7 @@ class CountedSample(SampledOracle):
 
     def __init__(self, whole: Any) -> None:
         super().__init__(whole)
-        self.labels, self.shifted = self.rows.labels, None
+        self.labels = self.rows.labels
 
     def sample(self) -> Rows:
         """Return the rows."""
