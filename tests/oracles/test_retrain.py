@@ -6,12 +6,16 @@ import zipfile
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import metricfit as mf
 from metricfit.layout import statistic
+from metricfit.oracles.retrain import undominated
 from metricfit.policy import PolicyFileError
 
 
@@ -44,6 +48,82 @@ def test_a_loss_that_rewards_hits_trains_with_class_weights(data):
     np.testing.assert_array_equal(vertex.rule.predict(X), expected)
     axes = oracle_on(data).axes
     np.testing.assert_allclose(vertex.statistic, statistic(counted(expected, y), "diagonal", axes))
+
+
+def hits(*costs):
+    """Return the loss that charges each class for its hits."""
+    loss = np.zeros((1, 2, 3))
+    loss[0, 0] = costs
+    return loss
+
+
+def test_decisions_that_another_one_never_exceeds_are_left_out():
+    #                  a    b    c    d = b   e: dearer than b or as dear for every class
+    costs = np.array([[[1.0, 2.0, 3.0, 2.0, 2.0], [3.0, 2.0, 1.0, 2.0, 4.0]]])
+    assert undominated(costs).tolist() == [0, 2, 3]
+    # In another cell e is the cheapest one.
+    assert undominated(np.concatenate([costs, costs[..., [4, 3, 2, 1, 0]]])).tolist() == [0, 2, 3, 4]
+    assert undominated(np.zeros((1, 3, 4))).tolist() == [3]
+
+
+def test_a_class_whose_hits_cost_is_not_decided_and_its_rows_do_not_count(data):
+    X, y, _ = data
+    vertex = oracle_on(data)(hits(-1.0, 2.0, -4.0), "diagonal")
+    rows = y != 1
+    gain = np.array([1.0, 0.0, 4.0])[y[rows]]
+    weight = gain * (len(gain) / gain.sum())
+    expected = LogisticRegression().fit(X[rows], y[rows], sample_weight=weight).predict(X)
+    np.testing.assert_array_equal(vertex.rule.predict(X), expected)
+    # If all hits cost something, every row stands for the two classes it is not of.
+    all_cost = oracle_on(data)(hits(1.0, 2.0, 4.0), "diagonal")
+    row, other = np.nonzero(np.arange(3) != y[:, None])
+    cost = np.array([1.0, 2.0, 4.0])[y[row]]
+    weight = cost * (len(cost) / cost.sum())
+    expected = LogisticRegression().fit(X[row], other, sample_weight=weight).predict(X)
+    np.testing.assert_array_equal(all_cost.rule.predict(X), expected)
+    # Only one class rewards its hits: no model is needed.
+    assert set(oracle_on(data)(hits(1.0, 2.0, -4.0), "diagonal").rule.predict(X)) == {2}
+
+
+def test_a_forest_is_grown_anew_for_every_loss(data):
+    # Its own warm_start would keep the trees of the first loss.
+    X, y, _ = data
+    forest = RandomForestClassifier(n_estimators=5, max_depth=2, random_state=0)
+    oracle = oracle_on(data, forest)
+    oracle(hits(-1.0, -1.0, -1.0), "diagonal")
+    gain = np.array([0.1, 1.0, 3.0])
+    vertex = oracle(hits(*-gain), "diagonal")
+    expected = forest.fit(X, y, sample_weight=gain[y] * (len(y) / gain[y].sum())).predict(X)
+    np.testing.assert_array_equal(vertex.rule.predict(X), expected)
+
+
+def test_a_fit_starts_from_the_model_of_the_nearest_loss_and_none_is_made_twice(data):
+    oracle = oracle_on(data)
+    near = oracle(hits(-1.0, -2.0, -4.0), "diagonal")
+    oracle(hits(-9.0, -1.0, -1.0), "diagonal")
+    close = oracle(hits(-1.00001, -2.0, -4.0), "diagonal")
+    assert close.rule.n_iter_[0] <= 1 < 5 < near.rule.n_iter_[0]
+    assert close.rule is not near.rule
+    assert oracle(hits(-1.0, -2.0, -4.0), "diagonal").rule is near.rule
+
+
+def test_a_pipeline_hands_the_weights_to_its_last_step(data, tmp_path):
+    X, y, _ = data
+    scaled = make_pipeline(StandardScaler(), LogisticRegression())
+    oracle = oracle_on(data, scaled)
+    gain = np.array([1.0, 3.0, 6.0])
+    expected = make_pipeline(StandardScaler(), LogisticRegression()).fit(
+        X, y, logisticregression__sample_weight=gain[y] * (len(y) / gain[y].sum())
+    )
+    rule = oracle(hits(*-gain), "diagonal").rule
+    np.testing.assert_array_equal(rule.predict(X), expected.predict(X))
+    proba = scaled.fit(X, y).predict_proba(X)
+    policy = mf.optimize(proba, y, "h_mean", oracle=oracle, max_calls=8).policy
+    policy.save(tmp_path / "models.zip")
+    loaded = mf.ModelPolicy.load(tmp_path / "models.zip")
+    np.testing.assert_array_equal(loaded.decide(X), policy.decide(X))
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier\.fit takes no sample_weight"):
+        oracle_on(data, make_pipeline(StandardScaler(), KNeighborsClassifier()))
 
 
 def test_cost_proportionate_weighting_minimises_an_asymmetric_cost(data):

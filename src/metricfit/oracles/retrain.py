@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,19 +16,28 @@ from metricfit.types import FloatArray, IntArray
 from metricfit.validation import check_lengths, check_weights
 
 
+class Trained(NamedTuple):
+    """A model, the unit vector of the loss it was trained for, and its decisions for the training rows."""
+
+    direction: FloatArray
+    model: Any
+    decided: IntArray
+
+
 class RetrainOracle:
     """Minimises a linear loss by retraining, where the plug-in oracle post-shifts fixed probabilities.
 
     Costs of a row are shifted to be non-negative gains, ``max_l L[i, l] - L[i, j]``, and the row enters the training
-    set once for each decision j with a gain, weighted by it (cost-proportionate example weighting). For a loss that
-    rewards hits only, these are class weights, as in the paper's weighted logistic regression. Each call is costly, so
-    give ``max_calls``.
+    set once for each decision j with a gain, weighted by it (cost-proportionate example weighting). Decisions that
+    never cost less than some other one are left out first. So where a loss rewards hits of some classes, its gains are
+    class weights of these, as in the paper's weighted logistic regression. Each call is costly, so give ``max_calls``;
+    a loss that was asked before is not trained again.
 
     Parameters
     ----------
-    estimator : classifier
-        Anything whose ``fit`` takes ``sample_weight``. It is cloned; if it has ``warm_start``, every fit starts from
-        the last one.
+    estimator : classifier or pipeline that ends in one
+        Its ``fit`` must take ``sample_weight``. It is cloned. A model with coefficients and ``warm_start`` starts from
+        the model of the loss most like the one asked for.
     X : array, sparse matrix or frame with N rows
         Features.
     y : array of shape (N,)
@@ -63,15 +72,10 @@ class RetrainOracle:
         sample_weight: Any = None,
     ) -> None:
         from sklearn.base import clone
-        from sklearn.utils.validation import has_fit_parameter
 
         rows = int(np.shape(y)[0])
         check_lengths(X=int(X.shape[0]) if hasattr(X, "shape") else len(X), y=rows)
-        if not has_fit_parameter(estimator, "sample_weight"):
-            raise ValueError(
-                f"estimator: {type(estimator).__name__}.fit takes no sample_weight, so it cannot be trained for a "
-                "loss; use the plug-in oracle, or a classifier that takes weights"
-            )
+        self._weight_argument = weight_argument(estimator)
         self.estimator = clone(estimator)
         if "warm_start" in self.estimator.get_params():
             self.estimator.set_params(warm_start=True)
@@ -88,23 +92,28 @@ class RetrainOracle:
         weights = check_weights(sample_weight, rows)
         self.weights: FloatArray = np.full(rows, 1 / rows) if weights is None else weights / weights.sum()
         self.margins = strata(self.labels, self.cells, self.weights, len(cells), self.axes.n)
-        self._decided: dict[bytes, IntArray] = {}
+        self._trained: dict[bytes, Trained] = {}
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Train for a loss; return the model and the statistic of its decisions."""
         from metricfit.model_policy import predictions
 
-        model = self._train(expand(loss, layout, self.axes))
-        decided = predictions(model, self.X)
-        self._decided[loss.tobytes()] = decided
-        return Vertex(loss, statistic(self._count(decided), layout, self.axes), model)
+        known = self._trained.get(loss.tobytes())
+        if known is None:
+            direction = loss / max(float(np.linalg.norm(loss)), np.finfo(float).tiny)
+            model = self._train(expand(loss, layout, self.axes), direction)
+            decided = predictions(model, self.X).astype(np.min_scalar_type(self.axes.k))
+            known = Trained(direction, model, decided)
+            self._trained[loss.tobytes()] = known
+        return Vertex(loss, statistic(self._count(known.decided), layout, self.axes), known.model)
 
     def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
         """Return the full tensor of a mixture of the models trained for some losses."""
         total = np.zeros(self.axes.shape)
         for r, loss in enumerate(losses):
-            decided = self._decided.get(loss.tobytes())
-            if decided is None:  # a rule that decides all rows alike, which was never trained
+            if loss.tobytes() in self._trained:
+                decided = self._trained[loss.tobytes()].decided
+            else:  # a rule that decides all rows alike, which was never trained
                 decided = np.full(self.labels.size, int(np.argmin(expand(loss, layout, self.axes)[0, 0])))
             total += weights[:, r, None, None] * self._count(decided)
         return total
@@ -115,27 +124,72 @@ class RetrainOracle:
         counts = np.bincount(place, self.weights, minlength=int(np.prod(self.axes.shape)))
         return np.asarray(counts, float).reshape(self.axes.shape)
 
-    def _train(self, tensor: FloatArray) -> Any:
-        """Fit the estimator on the rows, each repeated for every decision that gains something for it."""
+    def _train(self, tensor: FloatArray, direction: FloatArray) -> Any:
+        """Fit a model on the rows, each repeated for every decision that gains something for it."""
+        from sklearn.utils import _safe_indexing
+
+        useful = undominated(tensor)
+        costs = tensor[:, :, useful][self.cells, self.labels]
+        gains = (costs.max(axis=1, keepdims=True) - costs) * self.weights[:, None]
+        row, place = np.nonzero(gains > 0)
+        decision = useful[place]
+        decisions = np.unique(decision)
+        if decisions.size < 2:
+            return constant(int(decisions[0] if decisions.size else useful[0]))
+        weight = gains[row, place]
+        model = self._start(direction, decisions)
+        # Mean weight 1, so that a model's regularisation means the same for every loss.
+        weights = {self._weight_argument: weight * (row.size / weight.sum())}
+        model.fit(_safe_indexing(self.X, row), decision, **weights)
+        return model
+
+    def _start(self, direction: FloatArray, decisions: IntArray) -> Any:
+        """Return what to fit: a copy of the model of the nearest loss, if a fit goes on from its coefficients.
+
+        Ensembles have ``warm_start`` as well, but there it keeps the trees of the other loss.
+        """
         from copy import deepcopy
 
         from sklearn.base import clone
-        from sklearn.utils import _safe_indexing
 
-        costs = tensor[self.cells, self.labels]
-        gains = (costs.max(axis=1, keepdims=True) - costs) * self.weights[:, None]
-        row, decision = np.nonzero(gains > 0)
-        decisions = np.unique(decision)
-        if decisions.size < 2:
-            return constant(int(decision[0]) if decision.size else self.axes.k - 1)
-        if not np.array_equal(decisions, getattr(self.estimator, "classes_", decisions)):
-            self.estimator = clone(self.estimator)  # a warm start needs the same classes
-        weight = gains[row, decision]
-        # Mean weight 1, so that a model's regularisation means the same for every loss.
-        self.estimator.fit(
-            _safe_indexing(self.X, row), decision, sample_weight=weight * (row.size / weight.sum())
+        alike = [
+            other
+            for other in self._trained.values()
+            if hasattr(other.model, "coef_")
+            and other.direction.shape == direction.shape
+            and np.array_equal(other.model.classes_, decisions)
+        ]
+        if not alike:
+            return clone(self.estimator)
+        return deepcopy(max(alike, key=lambda other: float(np.vdot(other.direction, direction))).model)
+
+
+def weight_argument(estimator: Any) -> str:
+    """Return the name under which ``fit`` takes weights; in a pipeline, its last step takes them."""
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils.validation import has_fit_parameter
+
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(
+            f"estimator: {type(estimator).__name__}.fit takes no sample_weight, so it cannot be trained for a "
+            "loss; use the plug-in oracle, or a classifier that takes weights"
         )
-        return deepcopy(self.estimator)
+    return f"{prefix}sample_weight"
+
+
+def undominated(tensor: FloatArray) -> IntArray:
+    """Return the decisions that cost less than any other one for some class of some cell; of equals, the last."""
+    columns = tensor.reshape(-1, tensor.shape[-1]).T
+    kept: list[int] = []
+    # A decision costs no less in all than one that dominates it, so the cheap ones come first.
+    for j in sorted(range(len(columns)), key=lambda j: (columns[j].sum(), -j)):
+        if not np.any(np.all(columns[kept] <= columns[j], axis=1)):
+            kept.append(j)
+    return np.array(sorted(kept))
 
 
 def constant(decision: int) -> Any:
