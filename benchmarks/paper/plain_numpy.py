@@ -1,5 +1,4 @@
-"""Algorithm 1 in plain NumPy: what timings are a ratio to, and what it does to a metric that is not "
-"smooth."""
+"""Algorithm 1 in plain NumPy: what timings are a ratio to, and what it does to a metric that is not smooth."""
 
 from __future__ import annotations
 
