@@ -72,7 +72,8 @@ def optimize(
     confusion : {"labels", "model"}
         Count labels, or trust the probabilities as soft labels. With the latter the bound is a proof.
     oracle : "plugin" or an oracle
-        How a linear loss is minimised.
+        How a linear loss is minimised; an oracle of your own, or a `RetrainOracle`, has the labels and weights of
+        these rows.
     tol : float
         Stop when value and bound are this close.
     max_calls, max_seconds : optional
@@ -124,8 +125,28 @@ def optimize(
         confusion=confusion,
         threads=threads(n_jobs),
     )
+    if not isinstance(oracle, str):
+        _check_same_rows(oracle, plugin)
     asked = plugin if isinstance(oracle, str) else oracle
     return solve(problem, asked, method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
+
+
+def _check_same_rows(oracle: Oracle, given: Oracle) -> None:
+    """Raise if an oracle counts labels of other rows than those given. Soft labels may be any."""
+    if oracle.exact or given.exact:
+        return
+    if oracle.axes.classes != given.axes.classes:
+        raise ValueError(
+            f"oracle: its classes are {list(oracle.axes.classes)}, those of y are {list(given.axes.classes)}; give "
+            "both the same y and classes"
+        )
+    shares, expected = oracle.margins.sum(axis=0), given.margins.sum(axis=0)
+    worst = int(np.abs(shares - expected).argmax())
+    if abs(shares[worst] - expected[worst]) > 1e-6:
+        raise ValueError(
+            f"oracle: class {oracle.axes.classes[worst]!r} has {shares[worst]:.6g} of its weight, but "
+            f"{expected[worst]:.6g} of that of y; give both the same y and sample_weight"
+        )
 
 
 def solve(

@@ -220,6 +220,14 @@ def test_bad_input(data):
         mf.RetrainOracle(LogisticRegression(), X, y[:-1])
     oracle = oracle_on(data)
     proba = LogisticRegression().fit(X, y).predict_proba(X)
+    with pytest.raises(
+        ValueError, match=r"oracle: class 2 has 0\.125 of its weight, but 0\.\d+ of that of y"
+    ):
+        mf.optimize(proba[:150], y[:150], "g_mean", oracle=oracle, max_calls=3)
+    with pytest.raises(ValueError, match="give both the same y and sample_weight"):
+        mf.optimize(proba, y, "g_mean", oracle=oracle, max_calls=3, sample_weight=1.0 + y)
+    with pytest.raises(ValueError, match=r"its classes are \[0, 1, 2\], those of y are \['a', 'b', 'c'\]"):
+        mf.optimize(proba, np.array(["a", "b", "c"])[y], "g_mean", oracle=oracle, max_calls=3)
     first = mf.optimize(proba, y, "g_mean", oracle=oracle, max_calls=3)
     with pytest.raises(ValueError, match="start"):
         mf.optimize(proba, y, "g_mean", oracle=oracle, max_calls=3, start=first)
