@@ -107,6 +107,16 @@ def test_a_fit_starts_from_the_model_of_the_nearest_loss_and_none_is_made_twice(
     assert oracle(hits(-1.0, -2.0, -4.0), "diagonal").rule is near.rule
 
 
+def test_a_loss_of_another_layout_is_another_loss():
+    # With two classes the losses of both layouts have one shape, and here the same numbers.
+    X = np.array([[-2.0], [-1.0], [0.5], [3.0]])
+    oracle = mf.RetrainOracle(LogisticRegression(), X, [0, 0, 1, 1])
+    loss = np.array([[[-1.0, 0.0], [0.0, -1.0]]])
+    # Hits of class 0 pay, and decision 1 always pays as much; against: all hits pay.
+    assert oracle(loss, "diagonal").rule.predict(X).tolist() == [1, 1, 1, 1]
+    assert oracle(loss, "full").rule.predict(X).tolist() == [0, 0, 1, 1]
+
+
 def test_a_pipeline_hands_the_weights_to_its_last_step(data, tmp_path):
     X, y, _ = data
     scaled = make_pipeline(StandardScaler(), LogisticRegression())

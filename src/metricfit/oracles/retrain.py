@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,27 +92,31 @@ class RetrainOracle:
         weights = check_weights(sample_weight, rows)
         self.weights: FloatArray = np.full(rows, 1 / rows) if weights is None else weights / weights.sum()
         self.margins = strata(self.labels, self.cells, self.weights, len(cells), self.axes.n)
-        self._trained: dict[bytes, Trained] = {}
+        self._trained: dict[tuple[Layout, bytes], Trained] = {}
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Train for a loss; return the model and the statistic of its decisions."""
         from metricfit.model_policy import predictions
 
-        known = self._trained.get(loss.tobytes())
+        known = self._trained.get((layout, loss.tobytes()))
         if known is None:
+            tensor = expand(loss, layout, self.axes)
             direction = loss / max(float(np.linalg.norm(loss)), np.finfo(float).tiny)
-            model = self._train(expand(loss, layout, self.axes), direction)
+            alike = [other for (their, _), other in self._trained.items() if their == layout]
+            model = self._train(
+                tensor, sorted(alike, key=lambda other: -float(np.vdot(other.direction, direction)))
+            )
             decided = predictions(model, self.X).astype(np.min_scalar_type(self.axes.k))
             known = Trained(direction, model, decided)
-            self._trained[loss.tobytes()] = known
+            self._trained[layout, loss.tobytes()] = known
         return Vertex(loss, statistic(self._count(known.decided), layout, self.axes), known.model)
 
     def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
         """Return the full tensor of a mixture of the models trained for some losses."""
         total = np.zeros(self.axes.shape)
         for r, loss in enumerate(losses):
-            if loss.tobytes() in self._trained:
-                decided = self._trained[loss.tobytes()].decided
+            if (layout, loss.tobytes()) in self._trained:
+                decided = self._trained[layout, loss.tobytes()].decided
             else:  # a rule that decides all rows alike, which was never trained
                 decided = np.full(self.labels.size, int(np.argmin(expand(loss, layout, self.axes)[0, 0])))
             total += weights[:, r, None, None] * self._count(decided)
@@ -124,7 +128,7 @@ class RetrainOracle:
         counts = np.bincount(place, self.weights, minlength=int(np.prod(self.axes.shape)))
         return np.asarray(counts, float).reshape(self.axes.shape)
 
-    def _train(self, tensor: FloatArray, direction: FloatArray) -> Any:
+    def _train(self, tensor: FloatArray, nearest: Sequence[Trained]) -> Any:
         """Fit a model on the rows, each repeated for every decision that gains something for it."""
         from sklearn.utils import _safe_indexing
 
@@ -137,14 +141,14 @@ class RetrainOracle:
         if decisions.size < 2:
             return constant(int(decisions[0] if decisions.size else useful[0]))
         weight = gains[row, place]
-        model = self._start(direction, decisions)
+        model = self._start(nearest, decisions)
         # Mean weight 1, so that a model's regularisation means the same for every loss.
         weights = {self._weight_argument: weight * (row.size / weight.sum())}
         model.fit(_safe_indexing(self.X, row), decision, **weights)
         return model
 
-    def _start(self, direction: FloatArray, decisions: IntArray) -> Any:
-        """Return what to fit: a copy of the model of the nearest loss, if a fit goes on from its coefficients.
+    def _start(self, nearest: Sequence[Trained], decisions: IntArray) -> Any:
+        """Return what to fit: a copy of the first model with these decisions whose coefficients a fit goes on from.
 
         Ensembles have ``warm_start`` as well, but there it keeps the trees of the other loss.
         """
@@ -152,16 +156,10 @@ class RetrainOracle:
 
         from sklearn.base import clone
 
-        alike = [
-            other
-            for other in self._trained.values()
-            if hasattr(other.model, "coef_")
-            and other.direction.shape == direction.shape
-            and np.array_equal(other.model.classes_, decisions)
-        ]
-        if not alike:
-            return clone(self.estimator)
-        return deepcopy(max(alike, key=lambda other: float(np.vdot(other.direction, direction))).model)
+        for other in nearest:
+            if hasattr(other.model, "coef_") and np.array_equal(other.model.classes_, decisions):
+                return deepcopy(other.model)
+        return clone(self.estimator)
 
 
 def weight_argument(estimator: Any) -> str:
@@ -182,7 +180,7 @@ def weight_argument(estimator: Any) -> str:
 
 
 def undominated(tensor: FloatArray) -> IntArray:
-    """Return the decisions that cost less than any other one for some class of some cell; of equals, the last."""
+    """Return the decisions that no other one undercuts or equals in all classes and cells; of equals, the last."""
     columns = tensor.reshape(-1, tensor.shape[-1]).T
     kept: list[int] = []
     # A decision costs no less in all than one that dominates it, so the cheap ones come first.
