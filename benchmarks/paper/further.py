@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from frames import paper, read, two_errors
 from report import Section, mean_calls, number, signed
-from settings import Settings
+from settings import BOTH, RETRAINED, Settings
 from style import LABELS, SETS
 
 
@@ -102,10 +102,10 @@ def retrain(settings: Settings) -> list[Section]:
             continue
         rows = []
         for dataset in [d for d in SETS if d in set(part["dataset"])]:
-            for method in ("frank_wolfe", "gda", "ellipsoid", "auto"):
+            for method in RETRAINED:
                 cells, splits = [SETS[dataset], LABELS[method]], []
-                for oracle in ("plugin", "retrain"):
-                    value, error = paper(f"retrain{budget}", dataset, f"{method}/{oracle}")
+                for oracle in BOTH:
+                    value, error = paper(f"retrain{budget}", dataset, f"{method.split('_31.6')[0]}/{oracle}")
                     ours = part[
                         (part["dataset"] == dataset) & (part["method"] == method) & (part["oracle"] == oracle)
                     ]["test_loss"]
@@ -131,7 +131,8 @@ def retrain(settings: Settings) -> list[Section]:
         text = (
             "H-mean test loss with the plug-in oracle and with weighted logistic regression (WLR) retrained "
             "for every call. Ours trains on standardised features with C = 10; the paper does not give its "
-            "own settings."
+            "own settings. The Ellipsoid starts from the paper's radius of 1,000, which takes more than these calls "
+            "to shrink; the authors' code starts from 31.6, which is the row below it."
         )
         sections.append(Section(f"Plug-in or retraining, {budget} calls (`{label}`)", text, header, rows))
     return sections

@@ -10,7 +10,7 @@ import scoring
 from probabilities import Split
 
 import metricfit as mf
-from metricfit.methods import FrankWolfe, Iterate, Plugin
+from metricfit.methods import Ellipsoid, FrankWolfe, Iterate, Plugin
 
 
 class WholeBudget(FrankWolfe):
@@ -24,7 +24,13 @@ class WholeBudget(FrankWolfe):
             yield replace(iterate, settled=False)
 
 
-METHODS = {"plugin": Plugin(), "plugin_bal": Plugin(balanced=True), "frank_wolfe": WholeBudget()}
+METHODS = {
+    "plugin": Plugin(),
+    "plugin_bal": Plugin(balanced=True),
+    "frank_wolfe": WholeBudget(),
+    # The radius of the authors' code; the paper's is 1,000.
+    "ellipsoid_31.6": Ellipsoid(radius=31.6),
+}
 
 
 def solve(

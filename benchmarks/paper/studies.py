@@ -12,7 +12,7 @@ import scoring
 from cells import Table, Task
 from experiments import cached
 from probabilities import Split, features, protocol
-from settings import Settings
+from settings import RETRAINED, Settings
 from solving import solve, told
 
 import metricfit as mf
@@ -104,8 +104,8 @@ def retrain(settings: Settings) -> tuple[Table, list[Task]]:
     for name in names:
         for seed in range(settings.splits):
             for budget in (20,) if settings.small_only else (20, 100):
-                for method in ("frank_wolfe", "gda", "ellipsoid", "auto"):
-                    for oracle in ("plugin", "retrain"):
+                for method in RETRAINED:
+                    for oracle in RETRAINED[method]:
                         key = (name, seed, method, oracle, budget)
                         tasks.append(Task(key, partial(cell, *key)))
     return table, tasks

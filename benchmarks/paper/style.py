@@ -16,6 +16,7 @@ LABELS = {
     "split_frank_wolfe": "SplitFW",
     "gda": "GDA",
     "ellipsoid": "Ellipsoid",
+    "ellipsoid_31.6": "Ellipsoid, radius 31.6",
     "bisection": "Bisection",
     "column_generation": "Column generation",
     "auto": "metricfit's default",
