@@ -98,10 +98,12 @@ class Cells:
         >>> cells.names, cells.values, codes.tolist()
         (('group',), (('a',), ('b',)), [1, 0, 1])
         """
-        prefix: IntArray = np.zeros(n_rows, dtype=np.intp)
         columns = {} if sensitive_features is None else read_attributes(sensitive_features)
-        if columns and not n_rows:
+        if not columns:
+            return cls((), ((),)), np.zeros(n_rows, np.int32)
+        if not n_rows:
             raise ValueError(f"{ARGUMENT} has no rows; pass at least one row")
+        prefix: IntArray = np.zeros(n_rows, dtype=np.intp)
         cells: list[tuple[Label, ...]] = [()]
         for name, column in columns.items():
             values, codes = _factorize(column, name, n_rows)

@@ -135,7 +135,7 @@ def _distinct_range(array: Any, low: int, high: int) -> tuple[list[Any], IntArra
     values = [low + int(i) for i in np.flatnonzero(present)]
     if array.dtype.kind == "b":
         values = [bool(value) for value in values]
-    return values, (np.cumsum(present) - 1)[offsets]
+    return values, offsets if present.all() else (np.cumsum(present) - 1)[offsets]
 
 
 def _distinct_categories(categorical: Any) -> tuple[list[Any], IntArray]:

@@ -18,7 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import metricfit as mf
-from metricfit.oracles import PluginOracle, Rows
+from metricfit.oracles import PluginOracle, Rows, blocks, in_memory
 from metricfit.oracles import dask as dask_oracle
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.cluster import SchedulerLost
@@ -183,6 +183,23 @@ def test_start_from_a_sample(data, monkeypatch):
     expected = mf.optimize(*data[:2], "h_mean", confusion="model")
     assert found.certified
     assert found.value == pytest.approx(expected.value, abs=1e-4)
+
+
+def test_the_sample_has_the_rows_that_it_has_in_memory(cluster, data, monkeypatch):
+    fewer = functools.partial(blocks.fractions, size=120)
+    for module in (dask_oracle, in_memory):
+        monkeypatch.setattr(module, "fractions", fewer)
+    monkeypatch.setattr(in_memory, "SAMPLE_ROWS", 120)
+    expected = PluginOracle(Rows.of(*data[:2])).sample()
+    assert 60 < len(expected) < 240
+    proba, y, *_ = collections(data, "arrays")
+    with cluster.as_current():
+        found = DaskOracle(dask_oracle.DaskRows.of(proba, y)).sample()
+    # The blocks of a worker may be joined, so the order of rows is another one.
+    ours, theirs = np.lexsort(found.proba.T), np.lexsort(expected.proba.T)
+    np.testing.assert_array_equal(found.proba[ours], expected.proba[theirs])
+    np.testing.assert_array_equal(found.labels[ours], expected.labels[theirs])
+    np.testing.assert_allclose(found.weights[ours], expected.weights[theirs])
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -111,7 +112,10 @@ class DaskRows:
             raise ValueError(
                 "proba has one column, so there is one class and nothing to decide; give two or more"
             )
-        return cls(axes, run.keep(held_blocks, raw, axes), rows)
+        starts, start = {}, 0
+        for fact in sorted(facts, key=lambda fact: fact.number):
+            starts[fact.number], start = start, start + fact.rows
+        return cls(axes, run.keep(held_blocks, raw, axes, starts), rows)
 
     def total(self, part: Callable[..., Any], *arguments: Any) -> Any:
         """Return the sum of what a function makes of each block, added up in a tree on the workers."""
@@ -188,7 +192,8 @@ class DaskOracle:
         self.passes += 1
         run = runner()
         taken = run.fetch(run.each(taken_of, self.rows.groups, fractions(self.counts)))
-        return sample_rows(self.axes, chain.from_iterable(taken), self.totals)
+        blocks = sorted(chain.from_iterable(taken), key=itemgetter(0))
+        return sample_rows(self.axes, [block for _, block in blocks], self.totals)
 
 
 def _rank(value: Label) -> tuple[bool, Label]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from metricfit.axes import place_values
 from metricfit.columns import factorize
 from metricfit.confusion import Axes, Cells
 from metricfit.layout import Layout
-from metricfit.oracles.blocks import Block
+from metricfit.oracles.blocks import Block, lots
 from metricfit.oracles.cluster import added
 from metricfit.oracles.rows import strata
 from metricfit.oracles.shortcuts import Shortcut
@@ -25,8 +25,9 @@ LARGE_BLOCK = 2**19
 
 
 class Facts(NamedTuple):
-    """What a block tells the others: its number of rows, its labels and cells, and the weight of its rows."""
+    """What a block tells the others: its number, rows, labels and cells, and the weight of the rows."""
 
+    number: int
     rows: int
     labels: list[Label]
     cells: Cells
@@ -59,7 +60,7 @@ class RawBlock:
     def facts(self) -> Facts:
         """Return what the other blocks have to know."""
         total = len(self.proba) if self.weights is None else float(self.weights.sum())
-        return Facts(len(self.proba), self.values, self.cells, total)
+        return Facts(self.number, len(self.proba), self.values, self.cells, total)
 
     def coded(self, axes: Axes) -> Block:
         """Return the block with the codes that all blocks share."""
@@ -73,14 +74,17 @@ class RawBlock:
 
 
 class HeldBlock:
-    """Rows that stay on a worker, with what calls so far have taught, which is not sent along with them."""
+    """Rows that stay on a worker, with what calls so far have taught, which is not sent along with them.
 
-    def __init__(self, block: Block) -> None:
-        self.block = block
+    ``parts`` are the blocks of the collection that they were: the place of the first row among all rows, and how many.
+    """
+
+    def __init__(self, block: Block, parts: Sequence[tuple[int, int]]) -> None:
+        self.block, self.parts = block, tuple(parts)
         self.shortcuts: dict[bool, Shortcut] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return HeldBlock, (self.block,)
+        return HeldBlock, (self.block, self.parts)
 
     def counts(self, loss: FloatArray, match: IntArray, layout: Layout, soft: bool) -> FloatArray:
         """Return what `Block.counts` does, by cheaper means where these have paid off."""
@@ -108,18 +112,25 @@ def facts_of(raw: list[RawBlock]) -> list[Facts]:
     return [block.facts() for block in raw]
 
 
-def held_blocks(raw: list[RawBlock], axes: Axes) -> list[HeldBlock]:
+def held_blocks(raw: list[RawBlock], axes: Axes, starts: dict[int, int]) -> list[HeldBlock]:
     """Return blocks of one worker with the codes that all blocks share, small ones joined with their neighbours.
 
-    However small the blocks are, a call then takes few runs of the kernels; large ones are not copied.
+    However small the blocks are, a call then takes few runs of the kernels; large ones are not copied. ``starts`` are
+    the places of the blocks' first rows, by number.
     """
-    held, small = [], []
+    joined: list[list[RawBlock]] = [[]]
     for block in raw:
-        small.append(block.coded(axes))
-        if sum(part.proba.size for part in small) >= LARGE_BLOCK:
-            held.append(HeldBlock(_joined(small)))
-            small = []
-    return held if not small else [*held, HeldBlock(_joined(small))]
+        joined[-1].append(block)
+        if sum(part.proba.size for part in joined[-1]) >= LARGE_BLOCK:
+            joined.append([])
+    return [
+        HeldBlock(
+            _joined([part.coded(axes) for part in parts]),
+            [(starts[part.number], len(part.proba)) for part in parts],
+        )
+        for parts in joined
+        if parts
+    ]
 
 
 def _joined(parts: list[Block]) -> Block:
@@ -160,8 +171,9 @@ def confusion_of(held: list[HeldBlock], *arguments: Any) -> FloatArray:
     return added([one.block.confusion(*arguments) for one in held])
 
 
-def taken_of(held: list[HeldBlock], wanted: FloatArray) -> list[Block]:
-    """Draw rows of some blocks."""
-    # Seeded by what is the same wherever the blocks are.
-    random = np.random.default_rng(sum(len(one.block) for one in held))
-    return [one.block.taken(wanted, random) for one in held]
+def taken_of(held: list[HeldBlock], wanted: FloatArray) -> list[tuple[int, Block]]:
+    """Draw rows of some blocks, the same ones wherever the blocks are; return them with the place of the first row."""
+    return [
+        (one.parts[0][0], one.block.taken(wanted, np.concatenate([lots(*part) for part in one.parts])))
+        for one in held
+    ]
