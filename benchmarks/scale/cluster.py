@@ -4,8 +4,8 @@
 
 The bar is 1.5 times the time in memory. Blocks are made on the workers and persisted there before the clock starts, as
 a user's are; checking them, all calls and the final tensor are timed, on both sides. Both have solved a smaller problem
-before, so that neither waits for compiled code to be loaded. Of so many rows a sample is solved first; the two draw
-different ones, so that values differ by less than the tolerance.
+before, so that neither waits for compiled code to be loaded. Of so many rows a sample is solved first, of the same rows
+on both sides, so that values differ by rounding only.
 """
 
 from __future__ import annotations
