@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from frames import paper, read, two_errors
 from report import Section, mean_calls, number, signed
-from settings import BOTH, RETRAINED, Settings
+from settings import AUTHORS_RADIUS, BOTH, RETRAINED, Settings
 from style import LABELS, SETS
 
 
@@ -104,8 +104,9 @@ def retrain(settings: Settings) -> list[Section]:
         for dataset in [d for d in SETS if d in set(part["dataset"])]:
             for method in RETRAINED:
                 cells, splits = [SETS[dataset], LABELS[method]], []
+                printed = "ellipsoid" if method == AUTHORS_RADIUS else method
                 for oracle in BOTH:
-                    value, error = paper(f"retrain{budget}", dataset, f"{method.split('_31.6')[0]}/{oracle}")
+                    value, error = paper(f"retrain{budget}", dataset, f"{printed}/{oracle}")
                     ours = part[
                         (part["dataset"] == dataset) & (part["method"] == method) & (part["oracle"] == oracle)
                     ]["test_loss"]

@@ -15,11 +15,12 @@ PAPER_CALLS_CONSTRAINED = {"split_frank_wolfe": 10_000, "gda": 10_000, "ellipsoi
 # The methods of the retraining study and their oracles. The radius of the authors' code tells why plug-in numbers
 # differ from theirs; it is not worth training for.
 BOTH = ("plugin", "retrain")
+AUTHORS_RADIUS = "ellipsoid_31.6"
 RETRAINED = {
     "frank_wolfe": BOTH,
     "gda": BOTH,
     "ellipsoid": BOTH,
-    "ellipsoid_31.6": ("plugin",),
+    AUTHORS_RADIUS: ("plugin",),
     "auto": BOTH,
 }
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import scoring
 from probabilities import Split
+from settings import AUTHORS_RADIUS
 
 import metricfit as mf
 from metricfit.methods import Ellipsoid, FrankWolfe, Iterate, Plugin
@@ -29,7 +30,7 @@ METHODS = {
     "plugin_bal": Plugin(balanced=True),
     "frank_wolfe": WholeBudget(),
     # The radius of the authors' code; the paper's is 1,000.
-    "ellipsoid_31.6": Ellipsoid(radius=31.6),
+    AUTHORS_RADIUS: Ellipsoid(radius=31.6),
 }
 
 

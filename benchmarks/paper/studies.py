@@ -13,7 +13,7 @@ from cells import Table, Task
 from experiments import cached
 from probabilities import Split, features, protocol
 from settings import RETRAINED, Settings
-from solving import solve, told
+from solving import METHODS, solve, told
 
 import metricfit as mf
 from metricfit import datasets
@@ -90,7 +90,14 @@ def retrain(settings: Settings) -> tuple[Table, list[Task]]:
             with warnings.catch_warnings():
                 # Extreme cost weights make some fits stop at their iteration limit.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                result = mf.optimize(data.P, data.y, "h_mean", oracle=asked, max_calls=budget, method=method)
+                result = mf.optimize(
+                    data.P,
+                    data.y,
+                    "h_mean",
+                    oracle=asked,
+                    max_calls=budget,
+                    method=METHODS.get(method, method),
+                )
             train = scoring.expected(result.policy.decision_proba(asked.X), data.y)
             test = scoring.expected(result.policy.decision_proba(Xt), data.yt)
         return {

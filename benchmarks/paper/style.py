@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import matplotlib as mpl
+from settings import AUTHORS_RADIUS
 
 mpl.use("Agg")
 
@@ -16,7 +17,7 @@ LABELS = {
     "split_frank_wolfe": "SplitFW",
     "gda": "GDA",
     "ellipsoid": "Ellipsoid",
-    "ellipsoid_31.6": "Ellipsoid, radius 31.6",
+    AUTHORS_RADIUS: "Ellipsoid, radius 31.6",
     "bisection": "Bisection",
     "column_generation": "Column generation",
     "auto": "metricfit's default",

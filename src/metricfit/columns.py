@@ -71,7 +71,7 @@ def factorize(column: Any, name: str) -> tuple[list[Label], IntArray]:
     values : list of str, int, float or bool
         Numbers come before strings.
     codes : ndarray of shape (N,)
-        ``values[codes[i]]`` is row ``i``'s value.
+        ``values[codes[i]]`` is row ``i``'s value. To be read only: these may be the column itself.
 
     Raises
     ------

@@ -131,12 +131,12 @@ def worth_a_sample(rows: int, classes: int) -> bool:
     return rows * classes >= SAMPLE_ENTRIES and SAMPLE_PART * rows >= SAMPLE_ROWS
 
 
-def lots(start: int, rows: int) -> FloatArray:
+def draw_lots(start: int, rows: int) -> FloatArray:
     """Return numbers between 0 and 1 for rows from ``start`` on: the same for a row however rows are cut into blocks.
 
     Examples
     --------
-    >>> bool(np.all(lots(0, 5)[2:] == lots(2, 3)))
+    >>> bool(np.all(draw_lots(0, 5)[2:] == draw_lots(2, 3)))
     True
     """
     stream = np.random.PCG64(0)

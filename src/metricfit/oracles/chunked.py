@@ -14,7 +14,7 @@ from metricfit.axes import distinct_labels
 from metricfit.confusion import Axes, Cells, encode_labels
 from metricfit.layout import Layout
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.blocks import SAMPLE_ROWS, Block, fractions, lots, sample_rows
+from metricfit.oracles.blocks import SAMPLE_ROWS, Block, draw_lots, fractions, sample_rows
 from metricfit.oracles.recalibration import log_ratio
 from metricfit.oracles.rows import Rows, strata
 from metricfit.oracles.sources import Source, ahead
@@ -185,7 +185,7 @@ class ChunkedOracle:
         self.soft = np.zeros(rows.totals.shape)
         for block in rows.blocks(check=True):
             self.soft += block.soft_margins(len(self.axes.cells), threads)
-            taken.append(block.taken(wanted, lots(start, len(block))))
+            taken.append(block.taken(wanted, draw_lots(start, len(block))))
             start += len(block)
         self.margins = (self.soft if self.exact else rows.totals) / self.total
         self.prior_shift = log_ratio(rows.totals.sum(axis=0), self.soft.sum(axis=0))

@@ -13,7 +13,7 @@ from metricfit.axes import place_values
 from metricfit.columns import factorize
 from metricfit.confusion import Axes, Cells
 from metricfit.layout import Layout
-from metricfit.oracles.blocks import Block, lots
+from metricfit.oracles.blocks import Block, draw_lots
 from metricfit.oracles.cluster import added
 from metricfit.oracles.rows import strata
 from metricfit.oracles.shortcuts import Shortcut
@@ -174,6 +174,6 @@ def confusion_of(held: list[HeldBlock], *arguments: Any) -> FloatArray:
 def taken_of(held: list[HeldBlock], wanted: FloatArray) -> list[tuple[int, Block]]:
     """Draw rows of some blocks, the same ones wherever the blocks are; return them with the place of the first row."""
     return [
-        (one.parts[0][0], one.block.taken(wanted, np.concatenate([lots(*part) for part in one.parts])))
+        (one.parts[0][0], one.block.taken(wanted, np.concatenate([draw_lots(*part) for part in one.parts])))
         for one in held
     ]

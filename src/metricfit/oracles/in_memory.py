@@ -10,7 +10,7 @@ import numpy as np
 from metricfit.layout import Layout
 from metricfit.oracles import kernels
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.blocks import SAMPLE_ROWS, Block, fractions, lots, sample_rows, worth_a_sample
+from metricfit.oracles.blocks import SAMPLE_ROWS, Block, draw_lots, fractions, sample_rows, worth_a_sample
 from metricfit.oracles.recalibration import log_ratio
 from metricfit.oracles.rows import Rows, strata
 from metricfit.oracles.scan import Scan
@@ -130,5 +130,5 @@ class PluginOracle:
             return rows
         block = Block(rows.proba, rows.labels, rows.cells, rows.weights)
         counts = strata(rows.labels, rows.cells, None, len(self.axes.cells), self.axes.n)
-        taken = block.taken(fractions(counts), lots(0, len(rows)))
+        taken = block.taken(fractions(counts), draw_lots(0, len(rows)))
         return sample_rows(self.axes, [taken], rows.margins(soft=False))

@@ -100,12 +100,8 @@ class RetrainOracle:
 
         known = self._trained.get((layout, loss.tobytes()))
         if known is None:
-            tensor = expand(loss, layout, self.axes)
             direction = loss / max(float(np.linalg.norm(loss)), np.finfo(float).tiny)
-            alike = [other for (their, _), other in self._trained.items() if their == layout]
-            model = self._train(
-                tensor, sorted(alike, key=lambda other: -float(np.vdot(other.direction, direction)))
-            )
+            model = self._train(expand(loss, layout, self.axes), self._nearest(direction, layout))
             decided = predictions(model, self.X).astype(np.min_scalar_type(self.axes.k))
             known = Trained(direction, model, decided)
             self._trained[layout, loss.tobytes()] = known
@@ -146,6 +142,11 @@ class RetrainOracle:
         weights = {self._weight_argument: weight * (row.size / weight.sum())}
         model.fit(_safe_indexing(self.X, row), decision, **weights)
         return model
+
+    def _nearest(self, direction: FloatArray, layout: Layout) -> list[Trained]:
+        """Return what was trained for losses of a layout, those most like this one first."""
+        alike = [other for (their, _), other in self._trained.items() if their == layout]
+        return sorted(alike, key=lambda other: -float(np.vdot(other.direction, direction)))
 
     def _start(self, nearest: Sequence[Trained], decisions: IntArray) -> Any:
         """Return what to fit: a copy of the first model with these decisions whose coefficients a fit goes on from.
