@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn import metrics as sk
 
 import metricfit as mf
-from metricfit.confusion import Axes, Confusion
+from metricfit.data.confusion import Axes, Confusion
 
 CLASSES = ("ant", "bee", "cow")
 REVIEW = (*CLASSES, "review")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.confusion import Axes, Cells
-from metricfit.layout import shape_of, statistic
+from metricfit.data.confusion import Axes, Cells
+from metricfit.data.layout import shape_of, statistic
 from metricfit.metrics import Curvature
 from metricfit.problem import Problem, Program
 

@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from metricfit.kernels.counting import count
+from metricfit.kernels.sorted_rows import SortedRows
 from metricfit.oracles import PluginOracle, Rows
-from metricfit.oracles.binary import SortedRows
-from metricfit.oracles.kernels import count
 from metricfit.problem import Problem
 from metricfit.solve import solve
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from metricfit.oracles.kernels import count
+from metricfit.kernels.counting import count
 
 SECONDS = 6.0  # for each line of the table
 

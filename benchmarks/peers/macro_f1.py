@@ -30,7 +30,8 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import metricfit as mf
-from metricfit.methods import Local, OverfitWarning
+from metricfit.exceptions import OverfitWarning
+from metricfit.methods import Local
 
 CASES = {20: (20_000, 2), 50: (100_000, 1)}
 

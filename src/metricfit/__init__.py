@@ -1,8 +1,9 @@
 """Fit the metric you are judged by, under the constraints you must keep."""
 
 from metricfit import datasets
-from metricfit.confusion import Confusion
+from metricfit.data.confusion import Confusion
 from metricfit.estimator import MetricClassifier
+from metricfit.exceptions import InfeasibleError
 from metricfit.metrics import (
     Constraint,
     Metric,
@@ -41,11 +42,10 @@ from metricfit.metrics import (
     specificity,
     worst,
 )
-from metricfit.model_policy import ModelPolicy
 from metricfit.oracles import RetrainOracle
-from metricfit.oracles.scores import scores
+from metricfit.oracles.files.scores import scores
 from metricfit.policy import Policy
-from metricfit.problem import InfeasibleError
+from metricfit.policy.models import ModelPolicy
 from metricfit.result import Result
 from metricfit.solve import optimize
 

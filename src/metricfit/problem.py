@@ -14,53 +14,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.confusion import Axes
-from metricfit.layout import Layout, shape_of, statistic
+from metricfit.data.confusion import Axes
+from metricfit.data.layout import Layout, shape_of, statistic
+from metricfit.exceptions import NotConvex
+from metricfit.functions.binding import Binding
+from metricfit.functions.expression import NO_THETA, Node, Theta, negative, nodes_of
+from metricfit.functions.levels import at_least, at_most, defined
+from metricfit.functions.nonlinear import Quotient
 from metricfit.metrics import Constraint, Curvature, Metric, custom, parse
-from metricfit.metrics.binding import Binding
-from metricfit.metrics.expression import NO_THETA, Node, Theta, negative, nodes_of
-from metricfit.metrics.levels import NotConvex, at_least, at_most, defined
-from metricfit.metrics.nonlinear import Quotient
 from metricfit.types import FloatArray
 
 ObjectiveLike = Metric | str | Callable[[FloatArray], float]
 ConstraintLike = Constraint | str
-
-
-class InfeasibleError(ValueError):
-    """No policy keeps all constraints.
-
-    Attributes
-    ----------
-    violations : dict
-        For each constraint, its violation under the policy whose largest violation is smallest.
-    alone : dict
-        For each constraint, the smallest violation that any policy reaches when it is the only constraint;
-        positive when the constraint cannot be kept at all.
-    conflict : tuple of str
-        A smallest set of constraints that cannot be kept together.
-    proven : bool
-        Whether this is proven for all randomised classifiers (``confusion="model"``) or only for the rules
-        tried.
-    """
-
-    def __init__(
-        self, violations: dict[str, float], alone: dict[str, float], conflict: tuple[str, ...], proven: bool
-    ) -> None:
-        self.violations, self.alone, self.conflict, self.proven = violations, alone, conflict, proven
-        least = max(violations.values())
-        table = "; ".join(
-            f"{name}: {v:+.4g} together, {alone[name]:+.4g} alone" for name, v in violations.items()
-        )
-        together = "cannot be kept at all" if len(conflict) == 1 else "cannot be kept together"
-        super().__init__(
-            f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} "
-            f"{together}. The smallest largest violation is {least:.4g}. Smallest violations: {table}. Relax "
-            "a limit by that much, or drop a constraint"
-        )
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.violations, self.alone, self.conflict, self.proven)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.confusion import Confusion
+from metricfit.data.confusion import Confusion
 from metricfit.methods.base import Record, Status
 from metricfit.policy import Policy
 

@@ -7,19 +7,19 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from metricfit.confusion import Confusion
-from metricfit.layout import expand
+from metricfit.data.confusion import Confusion
+from metricfit.data.layout import expand
 from metricfit.methods import Iterate, Method, Outcome, Record, Walk, choose, run
-from metricfit.model_policy import ModelPolicy
+from metricfit.methods.master.head_start import head_start
 from metricfit.options import check_extras, check_options, threads
 from metricfit.oracles import Oracle, Vertex
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.retrain import constant
 from metricfit.policy import Policy, Rule
+from metricfit.policy.models import ModelPolicy
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem, Program
 from metricfit.result import ConstraintRecord, Result
 from metricfit.types import FloatArray, IntArray
-from metricfit.warm import head_start
 
 
 def optimize(

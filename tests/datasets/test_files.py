@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from metricfit import datasets
-from metricfit.datasets import DatasetError
 from metricfit.datasets.registry import FILES
+from metricfit.exceptions import DatasetError
 
 DATA = os.environ.get("METRICFIT_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="METRICFIT_DATA does not name a folder with the data sets")

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metricfit as mf
-from metricfit.methods import ColumnGeneration, counted
-from metricfit.methods.counted import cheapest, smoothed
+from metricfit.kernels.scan import Scan
+from metricfit.methods import ColumnGeneration
+from metricfit.methods.master import counted
+from metricfit.methods.master.counted import cheapest, smoothed
 from metricfit.oracles import PluginOracle, Rows
-from metricfit.oracles.scan import Scan
 
 
 def crooked(rows: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

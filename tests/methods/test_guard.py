@@ -7,8 +7,9 @@ import pytest
 from methods.test_local import draw, few_rows, measured
 
 import metricfit as mf
-from metricfit.methods import Local, OverfitWarning
-from metricfit.methods.guard import between
+from metricfit.exceptions import OverfitWarning
+from metricfit.methods import Local
+from metricfit.methods.search.guard import between
 from metricfit.oracles import PluginOracle, Rows
 
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metricfit as mf
-from metricfit.methods import Local, OverfitWarning
+from metricfit.exceptions import OverfitWarning
+from metricfit.methods import Local
 
 few_rows = pytest.mark.filterwarnings("ignore::metricfit.methods.OverfitWarning")
 

@@ -185,7 +185,7 @@ TAKEN_BY = {
 class TestEveryChoice:
     """Each documented value of each option runs."""
 
-    @pytest.mark.filterwarnings("ignore::metricfit.methods.guard.OverfitWarning")
+    @pytest.mark.filterwarnings("ignore::metricfit.methods.search.guard.OverfitWarning")
     @pytest.mark.parametrize("method", ["auto", *METHODS])
     @pytest.mark.parametrize("confusion", ["labels", "model"])
     def test_method(self, method, confusion):

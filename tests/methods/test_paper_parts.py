@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from methods.problems import PROBLEMS
 
-from metricfit.methods.domain import Domain, onto_ball, onto_corner
+from metricfit.methods.dual.domain import Domain, onto_ball, onto_corner
+from metricfit.methods.dual.slack import geometric, harmonic, quadratic, slack_step
 from metricfit.methods.ellipsoid import john_loewner
-from metricfit.methods.slack import geometric, harmonic, quadratic, slack_step
 
 
 @pytest.mark.parametrize("seed", range(12))

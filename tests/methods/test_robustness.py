@@ -20,8 +20,8 @@ from methods.reference import ReferenceOracle
 from methods.truth import Case, Sample
 
 import metricfit as mf
-from metricfit.methods import cone, linear, master, quadratic
-from metricfit.methods.columns import Unsolved
+from metricfit.exceptions import Unsolved
+from metricfit.methods.master import cone, linear, master, quadratic
 from metricfit.oracles import Oracle
 
 STATUSES = {"optimal", "stalled", "max_calls", "max_seconds", "stopped"}

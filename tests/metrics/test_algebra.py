@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import metricfit as mf
+from metricfit.functions.binding import Binding
 from metricfit.metrics import Curvature
-from metricfit.metrics.binding import Binding
 
 CONFUSION = example_rows(REVIEW).confusion
 RNG = np.random.default_rng(0)

@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import metricfit as mf
-from metricfit.oracles import PluginOracle, Rows, blocks, choice, chunked, scores, sources
+from metricfit.oracles import PluginOracle, Rows, choice
 from metricfit.oracles.choice import oracle_for
-from metricfit.oracles.chunked import ChunkedOracle, ChunkedRows
-from metricfit.oracles.sources import MappedArray, ahead, mapping_of
+from metricfit.oracles.files import blocks, chunked, scores, sources
+from metricfit.oracles.files.chunked import ChunkedOracle, ChunkedRows
+from metricfit.oracles.files.sources import MappedArray, ahead, mapping_of
 
 N, CLASSES = 500, ("blue", "green", "red")
 

@@ -18,11 +18,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import metricfit as mf
-from metricfit.oracles import PluginOracle, Rows, blocks, in_memory
-from metricfit.oracles import dask as dask_oracle
+from metricfit.exceptions import SchedulerLost
+from metricfit.oracles import PluginOracle, Rows, in_memory
 from metricfit.oracles.choice import oracle_for
-from metricfit.oracles.cluster import SchedulerLost
 from metricfit.oracles.dask import DaskOracle
+from metricfit.oracles.dask import oracle as dask_oracle
+from metricfit.oracles.files import blocks
 
 pytestmark = [
     # Connections that end with a killed process are left to the garbage collector by distributed itself.
@@ -133,7 +134,7 @@ def test_answers_are_those_of_rows_in_memory_on_a_cluster(client, data, kind):
 
 
 def test_large_losses_are_sent_once(client, data, monkeypatch):
-    from metricfit.oracles import cluster
+    from metricfit.oracles.dask import cluster
 
     monkeypatch.setattr(cluster, "LARGE", 0)
     proba, y, *_ = collections(data, "arrays")
@@ -231,7 +232,7 @@ def test_a_dead_scheduler_is_an_error(host, data):
 
 
 def test_a_scheduler_that_says_nothing_is_an_error(host, data, monkeypatch):
-    from metricfit.oracles import cluster
+    from metricfit.oracles.dask import cluster
 
     assert cluster.PATIENCE + cluster.SILENCE < 30
     proba, y, *_ = collections(data, "arrays")

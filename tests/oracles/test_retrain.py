@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import metricfit as mf
-from metricfit.layout import statistic
+from metricfit.data.layout import statistic
+from metricfit.exceptions import PolicyFileError
 from metricfit.oracles.retrain import undominated
-from metricfit.policy import PolicyFileError
 
 
 @pytest.fixture(scope="module")

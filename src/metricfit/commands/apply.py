@@ -10,7 +10,8 @@ from metricfit.commands import summary
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on
 from metricfit.commands.scores import read_scores
 from metricfit.commands.tables import check_output, format_of, read_columns, write_columns
-from metricfit.policy import Policy, PolicyFileError
+from metricfit.exceptions import PolicyFileError
+from metricfit.policy import Policy
 
 DECISION = "decision"
 

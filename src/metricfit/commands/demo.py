@@ -9,7 +9,7 @@ from typing import Any
 from metricfit.commands import summary
 from metricfit.commands.errors import DONE
 from metricfit.commands.expected import of_most_probable, of_policy
-from metricfit.confusion import Confusion
+from metricfit.data.confusion import Confusion
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.policy import Policy
 from metricfit.problem import Problem

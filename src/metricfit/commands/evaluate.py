@@ -9,8 +9,8 @@ from metricfit.commands.apply import load_policy
 from metricfit.commands.errors import DONE, DataError, blamed_on, blamed_on_text
 from metricfit.commands.expected import even_margins, of_most_probable, of_policy
 from metricfit.commands.scores import read_scores
+from metricfit.functions.binding import Binding
 from metricfit.metrics import Constraint, parse
-from metricfit.metrics.binding import Binding
 from metricfit.oracles import PluginOracle, Rows
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.confusion import Axes, Confusion
-from metricfit.layout import shape_of
+from metricfit.data.confusion import Axes, Confusion
+from metricfit.data.layout import shape_of
 from metricfit.oracles import PluginOracle
 from metricfit.policy import Policy
 from metricfit.types import FloatArray
@@ -67,7 +67,7 @@ def of_policy(policy: Policy, oracle: PluginOracle, attributes: Any = None) -> C
     Examples
     --------
     >>> import numpy as np
-    >>> from metricfit.confusion import Axes
+    >>> from metricfit.data.confusion import Axes
     >>> from metricfit.oracles import Rows
     >>> from metricfit.policy import Policy, Rule
     >>> rows = Rows.of(np.array([[0.9, 0.1], [0.6, 0.4]]), [0, 1])

@@ -6,19 +6,20 @@ import sys
 from argparse import Namespace
 from shlex import quote
 
-from metricfit.axes import Axes, distinct_labels
 from metricfit.commands import summary
 from metricfit.commands.errors import DONE, INFEASIBLE, CommandError, DataError, blamed_on, blamed_on_text
 from metricfit.commands.expected import even_margins, of_most_probable
 from metricfit.commands.scores import as_class, read_scores
 from metricfit.commands.summary import number
 from metricfit.commands.tables import check_output
+from metricfit.data.axes import Axes, distinct_labels
+from metricfit.exceptions import InfeasibleError
+from metricfit.functions.binding import Binding
 from metricfit.methods import FEASIBLE, choose
 from metricfit.metrics import Constraint, Metric, parse
-from metricfit.metrics.binding import Binding
 from metricfit.metrics.rates import Named
 from metricfit.oracles import PluginOracle, Rows
-from metricfit.problem import InfeasibleError, Problem
+from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.solve import solve
 

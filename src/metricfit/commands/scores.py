@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.columns import factorize
 from metricfit.commands.errors import DataError, UsageError, blamed_on
 from metricfit.commands.tables import column_names, listing, read_columns
+from metricfit.data.columns import factorize
+from metricfit.data.validation import SUM_TOLERANCE, check_proba, check_weights
 from metricfit.messages import rows_text, some
 from metricfit.policy import Policy
 from metricfit.types import FloatArray, Label
-from metricfit.validation import SUM_TOLERANCE, check_proba, check_weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metricfit.confusion import Confusion
+from metricfit.data.confusion import Confusion
 from metricfit.metrics import Constraint, Metric
 from metricfit.problem import Problem
 from metricfit.result import Result

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from metricfit import policy_file
 from metricfit.commands.errors import DataError, UsageError, blamed_on
 from metricfit.messages import some, unknown
+from metricfit.policy import file as policy_file
 
 Format = Literal["csv", "parquet", "arrow"]
 FORMATS: dict[str, Format] = {

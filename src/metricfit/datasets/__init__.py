@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from metricfit.datasets.distributions import Distribution
 from metricfit.datasets.examples import EXAMPLES, Sample, example, make_gaussians
-from metricfit.datasets.files import Dataset, DatasetError, load, names
+from metricfit.datasets.files import Dataset, load, names
 from metricfit.datasets.fraud import FraudTriage, make_fraud_triage
 from metricfit.datasets.gaussians import Gaussians
 from metricfit.datasets.uniforms import Uniforms
+from metricfit.exceptions import DatasetError
 
 __all__ = [
     "EXAMPLES",

@@ -15,26 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricfit.datasets.registry import FILES, GROUP_NAMES
+from metricfit.exceptions import DatasetError
 from metricfit.messages import unknown
 
 #: The environment variable that names the folder with the data sets.
 FOLDER_VARIABLE = "METRICFIT_DATA"
 
 Array = NDArray[Any]
-
-
-class DatasetError(ValueError):
-    """A data set that cannot be had, or is not what it should be.
-
-    Examples
-    --------
-    >>> from metricfit.datasets import DatasetError, load
-    >>> try:
-    ...     load("abalone", folder="nowhere")
-    ... except DatasetError as error:
-    ...     print(error)
-    folder='nowhere' has no file abalone.npz. Give the folder that holds it, or set METRICFIT_DATA to it.
-    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,7 +121,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     >>> load("abalon")
     Traceback (most recent call last):
     ...
-    metricfit.datasets.files.DatasetError: unknown data set 'abalon'; did you mean 'abalone'? Known: ...
+    metricfit.exceptions.DatasetError: unknown data set 'abalon'; did you mean 'abalone'? Known: ...
     """
     if name not in FILES:
         raise DatasetError(f"{unknown('data set', name, FILES)}; metricfit.datasets.names() lists them all.")

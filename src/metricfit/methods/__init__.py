@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 
+from metricfit.exceptions import OverfitWarning
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Outcome, Record, Status, Walk, run
 from metricfit.methods.bisection import Bisection
 from metricfit.methods.column_generation import ColumnGeneration
@@ -11,7 +12,6 @@ from metricfit.methods.ellipsoid import Ellipsoid
 from metricfit.methods.frank_wolfe import FrankWolfe
 from metricfit.methods.gda import GDA
 from metricfit.methods.grid import Grid
-from metricfit.methods.guard import OverfitWarning
 from metricfit.methods.local import Local
 from metricfit.methods.plugin import Plugin
 from metricfit.methods.split_frank_wolfe import SplitFrankWolfe

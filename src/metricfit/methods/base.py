@@ -14,8 +14,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from metricfit.functions.curvature import Curvature
 from metricfit.methods.history import FEASIBLE, Record, Standing, warn_if_astray
-from metricfit.metrics.curvature import Curvature
 from metricfit.oracles.base import Oracle, Vertex
 from metricfit.problem import Program
 from metricfit.types import FloatArray

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from metricfit.functions.curvature import Curvature
+from metricfit.functions.levels import at_most
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
-from metricfit.methods.columns import Columns
-from metricfit.methods.generation import generate
-from metricfit.methods.master import level_goal
-from metricfit.methods.pruning import Pruned, mixture
-from metricfit.metrics.curvature import Curvature
-from metricfit.metrics.levels import at_most
+from metricfit.methods.dual.pruning import Pruned, mixture
+from metricfit.methods.master.columns import Columns
+from metricfit.methods.master.generation import generate
+from metricfit.methods.master.master import level_goal
 from metricfit.problem import Program
 
 # The inner problem of a level is undecided when its minimum is known to be this close to zero.

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from metricfit.methods import feasibility
+from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
-from metricfit.methods.columns import Columns
-from metricfit.methods.counted import LINES
-from metricfit.methods.fewer import fewer_rules
-from metricfit.methods.generation import generate
+from metricfit.methods.master import feasibility
+from metricfit.methods.master.columns import Columns
+from metricfit.methods.master.counted import LINES
+from metricfit.methods.master.fewer_rules import fewer_rules
+from metricfit.methods.master.generation import generate
 from metricfit.methods.starts import first_rules
-from metricfit.metrics.curvature import Curvature
 from metricfit.problem import Program
 
 
@@ -32,7 +32,7 @@ class ColumnGeneration(Method):
     ----------
     lines : int
         Where labels are counted: how many weights of the rules in use are scanned at most, see
-        `metricfit.methods.counted`.
+        `metricfit.methods.master.counted`.
     """
 
     name = "column_generation"

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from metricfit.exceptions import Unsolved
+from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import Iterate, Walk
-from metricfit.methods.columns import Unsolved
-from metricfit.methods.domain import Domain
+from metricfit.methods.dual.domain import Domain
+from metricfit.methods.dual.pruning import Pruned, mixture
+from metricfit.methods.dual.slack import slack_step
 from metricfit.methods.parameters import positive
-from metricfit.methods.pruning import Pruned, mixture
-from metricfit.methods.slack import slack_step
-from metricfit.metrics.curvature import Curvature
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 

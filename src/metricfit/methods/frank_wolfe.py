@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import Iterate, Method, Walk
 from metricfit.methods.starts import balanced_loss
-from metricfit.metrics.curvature import Curvature
 from metricfit.problem import Program
 
 

@@ -7,12 +7,12 @@ from itertools import product
 
 import numpy as np
 
+from metricfit.functions.curvature import Curvature
+from metricfit.functions.expression import Constant, Largest, Node, Stack
 from metricfit.methods.base import Iterate, Walk
-from metricfit.methods.domain import Domain, onto_ball, onto_corner
+from metricfit.methods.dual.domain import Domain, onto_ball, onto_corner
+from metricfit.methods.dual.pruning import Prune, Pruned, check_prune, mixture
 from metricfit.methods.parameters import positive
-from metricfit.methods.pruning import Prune, Pruned, check_prune, mixture
-from metricfit.metrics.curvature import Curvature
-from metricfit.metrics.expression import Constant, Largest, Node, Stack
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 

@@ -7,10 +7,10 @@ from itertools import islice, product
 
 import numpy as np
 
-from metricfit.layout import shape_of
+from metricfit.data.layout import shape_of
+from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import Iterate, Walk, better
-from metricfit.methods.pruning import Pruned
-from metricfit.metrics.curvature import Curvature
+from metricfit.methods.dual.pruning import Pruned
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 

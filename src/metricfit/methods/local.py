@@ -8,18 +8,19 @@ from itertools import islice
 
 import numpy as np
 
-from metricfit.layout import expand, shape_of
+from metricfit.data.layout import expand, shape_of
+from metricfit.data.rows import Rows
+from metricfit.exceptions import InfeasibleError
+from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
-from metricfit.methods.coordinate import CLOSING, CONSTRAINED, FIRST, FREE, polish, weights_of
-from metricfit.methods.corrective import descend, descend_within, merit
-from metricfit.methods.guard import generalising, warn_if_few
-from metricfit.methods.profile import Profile
-from metricfit.methods.relaxation import bound_of_ratios
+from metricfit.methods.search.coordinate import CLOSING, CONSTRAINED, FIRST, FREE, polish, weights_of
+from metricfit.methods.search.corrective import descend, descend_within, merit
+from metricfit.methods.search.guard import generalising, warn_if_few
+from metricfit.methods.search.profile import Profile
+from metricfit.methods.search.relaxation import bound_of_ratios
 from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules, diagonal_loss
-from metricfit.metrics.curvature import Curvature
 from metricfit.metrics.means import h_mean
-from metricfit.oracles.rows import Rows
-from metricfit.problem import InfeasibleError, Problem, Program
+from metricfit.problem import Problem, Program
 from metricfit.types import FloatArray
 
 # Steps towards the best mixture for a surrogate, which is only a start.

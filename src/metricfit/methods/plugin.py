@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import Iterate, Method, Walk
 from metricfit.methods.starts import argmax_loss, balanced_loss
-from metricfit.metrics.curvature import Curvature
 from metricfit.problem import Program
 
 

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import Iterate, Walk
-from metricfit.methods.domain import Domain
-from metricfit.methods.inner import ConeProgram, LinearProgram
+from metricfit.methods.dual.domain import Domain
+from metricfit.methods.dual.inner import ConeProgram, LinearProgram
+from metricfit.methods.dual.pruning import Prune, Pruned, check_prune
+from metricfit.methods.master.polyhedron import Polyhedron, is_polyhedral
 from metricfit.methods.parameters import positive
-from metricfit.methods.polyhedron import Polyhedron, is_polyhedral
-from metricfit.methods.pruning import Prune, Pruned, check_prune
-from metricfit.metrics.curvature import Curvature
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 

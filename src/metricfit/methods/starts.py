@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metricfit.layout import shape_of, statistic
+from metricfit.data.layout import shape_of, statistic
 from metricfit.methods.base import Walk
 from metricfit.oracles.base import Vertex
 from metricfit.problem import Program

@@ -1,10 +1,10 @@
 """Metrics: functions of the confusion tensor, their algebra, and their bound form."""
 
+from metricfit.functions.curvature import Curvature
 from metricfit.metrics.agreement import cohen_kappa, cost, mcc, ordinal_error
 from metricfit.metrics.base import Metric, as_metric
 from metricfit.metrics.constraint import Constraint
 from metricfit.metrics.coverages import churn, coverage_deviation, quantification_kld
-from metricfit.metrics.curvature import Curvature
 from metricfit.metrics.custom import custom
 from metricfit.metrics.fairness import (
     demographic_parity,

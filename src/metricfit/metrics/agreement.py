@@ -8,10 +8,11 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.metrics.atoms import SpreadRoot
+from metricfit.exceptions import Undefined
+from metricfit.functions.atoms import SpreadRoot
+from metricfit.functions.binding import Binding, Linear, of_matrix
+from metricfit.functions.linear import everything
 from metricfit.metrics.base import Divided, Metric
-from metricfit.metrics.binding import Binding, Linear, Undefined, of_matrix
-from metricfit.metrics.linear import everything
 from metricfit.metrics.rates import COVERAGES, Composed, Named, Rates
 from metricfit.metrics.recorded import recorded
 from metricfit.types import FloatArray

@@ -12,13 +12,13 @@ from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 
-from metricfit.confusion import Confusion
-from metricfit.layout import expand, shape_of, statistic
-from metricfit.metrics.binding import Binding, Functions
+from metricfit.data.confusion import Confusion
+from metricfit.data.layout import expand, shape_of, statistic
+from metricfit.functions.binding import Binding, Functions
+from metricfit.functions.curvature import Curvature, of_sum
+from metricfit.functions.expression import Constant, Node, Sum, magnitude
+from metricfit.functions.nonlinear import ROUNDING, Product, Quotient
 from metricfit.metrics.constraint import Constraint, compare
-from metricfit.metrics.curvature import Curvature, of_sum
-from metricfit.metrics.expression import Constant, Node, Sum, magnitude
-from metricfit.metrics.nonlinear import ROUNDING, Product, Quotient
 from metricfit.metrics.text import finite, number, plain_slice, slice_text
 from metricfit.types import FloatArray
 

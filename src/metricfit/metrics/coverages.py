@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.metrics.atoms import CrossEntropyExcess
+from metricfit.data.validation import label
+from metricfit.functions.atoms import CrossEntropyExcess
+from metricfit.functions.binding import Binding, Linear
+from metricfit.functions.curvature import Curvature
+from metricfit.functions.expression import Node, Sum
 from metricfit.metrics.base import Metric
-from metricfit.metrics.binding import Binding, Linear
-from metricfit.metrics.curvature import Curvature
-from metricfit.metrics.expression import Node, Sum
 from metricfit.metrics.rates import COVERAGES, Composed, Distance
 from metricfit.metrics.recorded import recorded
 from metricfit.metrics.text import finite
 from metricfit.types import FloatArray, Label
-from metricfit.validation import label
 
 Target = str | Sequence[float] | Mapping[Label, float]
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metricfit.functions.binding import Binding, Linear
+from metricfit.functions.curvature import Curvature
+from metricfit.functions.expression import NO_THETA, Node, Theta
 from metricfit.metrics.base import Metric
-from metricfit.metrics.binding import Binding, Linear
-from metricfit.metrics.curvature import Curvature
-from metricfit.metrics.expression import NO_THETA, Node, Theta
 from metricfit.metrics.text import finite
 from metricfit.types import FloatArray
 

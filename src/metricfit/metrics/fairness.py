@@ -14,10 +14,10 @@ from typing import Literal
 
 import numpy as np
 
-from metricfit.metrics.base import Metric
-from metricfit.metrics.binding import Binding
-from metricfit.metrics.curvature import Curvature
-from metricfit.metrics.expression import (
+from metricfit.data.validation import label
+from metricfit.functions.binding import Binding
+from metricfit.functions.curvature import Curvature
+from metricfit.functions.expression import (
     Constant,
     Largest,
     Node,
@@ -29,14 +29,14 @@ from metricfit.metrics.expression import (
     negative,
     smallest,
 )
-from metricfit.metrics.linear import class_and_decision, class_of_each
-from metricfit.metrics.nonlinear import ROUNDING, Quotient
+from metricfit.functions.linear import class_and_decision, class_of_each
+from metricfit.functions.nonlinear import ROUNDING, Quotient
+from metricfit.metrics.base import Metric
 from metricfit.metrics.per_class import precision, recall
 from metricfit.metrics.rates import COVERAGES, Named, Rates
 from metricfit.metrics.recorded import recorded
 from metricfit.metrics.text import attributes
 from metricfit.types import Label
-from metricfit.validation import label
 
 Over = str | Sequence[str]
 To = Literal["overall", "pairs", "mean"]

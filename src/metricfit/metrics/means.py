@@ -7,14 +7,14 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.metrics.atoms import GeometricMean, HarmonicMean, RootMeanSquareLoss
+from metricfit.data.validation import label
+from metricfit.functions.atoms import GeometricMean, HarmonicMean, RootMeanSquareLoss
+from metricfit.functions.binding import Binding, Linear
+from metricfit.functions.linear import all_hits, decided, hits, rows_not_of
 from metricfit.metrics.base import Metric, as_metric
-from metricfit.metrics.binding import Binding, Linear
-from metricfit.metrics.linear import all_hits, decided, hits, rows_not_of
 from metricfit.metrics.rates import RECALLS, Composed, Extreme, Mean, Named, Rates
 from metricfit.metrics.recorded import recorded
 from metricfit.types import Label
-from metricfit.validation import label
 
 
 @recorded

@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from metricfit.metrics.base import Metric
-from metricfit.metrics.binding import Linear
-from metricfit.metrics.linear import (
+from metricfit.data.validation import label
+from metricfit.functions.binding import Linear
+from metricfit.functions.linear import (
     Functional,
     all_decided,
     all_hits,
@@ -27,11 +27,11 @@ from metricfit.metrics.linear import (
     rows_not_of,
     rows_of,
 )
+from metricfit.metrics.base import Metric
 from metricfit.metrics.rates import Mean, Named, Rates
 from metricfit.metrics.recorded import recorded
 from metricfit.metrics.text import finite, number
 from metricfit.types import Label
-from metricfit.validation import label
 
 Average = Literal["macro", "weighted"]
 

@@ -12,14 +12,15 @@ from typing import Literal
 
 import numpy as np
 
+from metricfit.exceptions import Undefined
+from metricfit.functions.atoms import Atom
+from metricfit.functions.binding import Binding, Linear
+from metricfit.functions.curvature import Curvature, of_composition, of_maximum
+from metricfit.functions.expression import Constant, Node, Sum, Total, largest, magnitude, smallest
+from metricfit.functions.linear import each_class, each_decision, each_hit, everything
+from metricfit.functions.nonlinear import Quotient, Smooth
 from metricfit.messages import some
-from metricfit.metrics.atoms import Atom
 from metricfit.metrics.base import Metric, agreed
-from metricfit.metrics.binding import Binding, Linear, Undefined
-from metricfit.metrics.curvature import Curvature, of_composition, of_maximum
-from metricfit.metrics.expression import Constant, Node, Sum, Total, largest, magnitude, smallest
-from metricfit.metrics.linear import each_class, each_decision, each_hit, everything
-from metricfit.metrics.nonlinear import Quotient, Smooth
 from metricfit.types import FloatArray
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from metricfit.validation import label
+from metricfit.data.validation import label
 
 
 def finite(value: object) -> float | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from metricfit.confusion import Axes
-from metricfit.layout import Layout
+from metricfit.data.confusion import Axes
+from metricfit.data.layout import Layout
 from metricfit.types import FloatArray
 
 
@@ -19,7 +19,7 @@ class Vertex:
     loss : array of shape (cells, s, decisions)
         The loss the oracle was asked to minimise, in the layout of the problem.
     statistic : array of the same shape
-        The share of rows that the rule moves where (see `metricfit.layout`).
+        The share of rows that the rule moves where (see `metricfit.data.layout`).
     rule : object, optional
         The rule itself where it is more than the plug-in rule of the loss.
     """

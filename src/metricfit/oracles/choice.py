@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from metricfit.data.rows import Rows
 from metricfit.oracles.base import Oracle
-from metricfit.oracles.chunked import ChunkedOracle, ChunkedRows
+from metricfit.oracles.files.chunked import ChunkedOracle, ChunkedRows
+from metricfit.oracles.files.scores import ScoreFiles
+from metricfit.oracles.files.sources import IN_MEMORY, MappedArray, Source, mapping_of
 from metricfit.oracles.in_memory import PluginOracle
-from metricfit.oracles.rows import Rows
-from metricfit.oracles.scores import ScoreFiles
-from metricfit.oracles.sources import IN_MEMORY, MappedArray, Source, mapping_of
 
 
 def oracle_for(

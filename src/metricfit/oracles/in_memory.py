@@ -7,14 +7,21 @@ from typing import Literal
 
 import numpy as np
 
-from metricfit.layout import Layout
-from metricfit.oracles import kernels
+from metricfit.calibration.recalibration import log_ratio
+from metricfit.data.layout import Layout
+from metricfit.data.rows import Rows, strata
+from metricfit.kernels import counting as kernels
+from metricfit.kernels.scan import Scan
+from metricfit.kernels.shortcuts import Shortcut
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.blocks import SAMPLE_ROWS, Block, draw_lots, fractions, sample_rows, worth_a_sample
-from metricfit.oracles.recalibration import log_ratio
-from metricfit.oracles.rows import Rows, strata
-from metricfit.oracles.scan import Scan
-from metricfit.oracles.shortcuts import Shortcut
+from metricfit.oracles.files.blocks import (
+    SAMPLE_ROWS,
+    Block,
+    draw_lots,
+    fractions,
+    sample_rows,
+    worth_a_sample,
+)
 from metricfit.types import FloatArray
 
 # Products, in all passes together, from which on the compiled kernels save more time than they take to load.
@@ -106,7 +113,7 @@ class PluginOracle:
         return np.asarray(tensor)
 
     def scan(self, loss: FloatArray, layout: Layout, trust: float = 0.0) -> Scan:
-        """Return the rule of a loss with its weights ready to be scanned, see `metricfit.oracles.scan`.
+        """Return the rule of a loss with its weights ready to be scanned, see `metricfit.kernels.scan`.
 
         Where labels are counted, a share ``trust`` of each row may be counted by its shifted probabilities.
         """

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metricfit.axes import distinct_labels
-from metricfit.confusion import Axes, Cells, encode_labels
-from metricfit.layout import Layout, expand, statistic
+from metricfit.data.axes import distinct_labels
+from metricfit.data.confusion import Axes, Cells, encode_labels
+from metricfit.data.layout import Layout, expand, statistic
+from metricfit.data.rows import strata
+from metricfit.data.validation import check_lengths, check_weights
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.rows import strata
 from metricfit.types import FloatArray, IntArray
-from metricfit.validation import check_lengths, check_weights
 
 
 class Trained(NamedTuple):
@@ -96,7 +96,7 @@ class RetrainOracle:
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Train for a loss; return the model and the statistic of its decisions."""
-        from metricfit.model_policy import predictions
+        from metricfit.policy.models import predictions
 
         known = self._trained.get((layout, loss.tobytes()))
         if known is None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.layout import Layout, statistic
-from metricfit.oracles import kernels
+from metricfit.calibration.recalibration import shifted
+from metricfit.data.layout import Layout, statistic
+from metricfit.data.rows import Rows
+from metricfit.kernels import counting as kernels
 from metricfit.oracles.base import Vertex
-from metricfit.oracles.recalibration import shifted
-from metricfit.oracles.rows import Rows
 from metricfit.types import FloatArray, IntArray
 
 

@@ -1,0 +1,1 @@
+"""Calibration: probabilities set right by the labels before anything is decided on them."""

@@ -1,0 +1,226 @@
+"""Labels of classes and decisions, and the names along the axes of the confusion tensor."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from metricfit.data.cells import Cells
+from metricfit.data.columns import factorize
+from metricfit.data.validation import label
+from metricfit.messages import rows_text, some, unknown
+from metricfit.types import IntArray, Label
+
+
+def distinct_labels(labels: Iterable[object], name: str) -> tuple[Label, ...]:
+    """Return labels as plain Python scalars, all different.
+
+    Examples
+    --------
+    >>> distinct_labels(["ok", "fraud"], "classes")
+    ('ok', 'fraud')
+    """
+    if isinstance(labels, str):
+        raise ValueError(f"{name} must be a list of labels; got the string {labels!r}")
+    plain = tuple(label(value, f"an entry of {name}") for value in labels)
+    if not plain:
+        raise ValueError(f"{name} is empty; name at least one")
+    if len(set(plain)) < len(plain):
+        twice = [value for value, count in Counter(plain).items() if count > 1]
+        raise ValueError(f"{name} holds the same label twice: {some(twice)}")
+    return plain
+
+
+def class_labels(y: Any, classes: Iterable[object] | None, n_columns: int) -> tuple[Label, ...]:
+    """Return the class that each column of the probabilities stands for.
+
+    Parameters
+    ----------
+    y : array-like of shape (N,) or None
+        The labels.
+    classes : iterable of labels or None
+        The classes in the order of the columns. ``None`` means 0..n-1 when `y` is integer (or None), else the
+        sorted distinct labels, which must be as many as there are columns.
+    n_columns : int
+        The number of columns of the probabilities.
+
+    Returns
+    -------
+    tuple of str, int, float or bool
+
+    Examples
+    --------
+    >>> class_labels(["ok", "fraud", "ok"], None, 2)
+    ('fraud', 'ok')
+    >>> class_labels([0, 2], None, 3)
+    (0, 1, 2)
+    """
+    if classes is not None:
+        named = distinct_labels(classes, "classes")
+        if len(named) != n_columns:
+            raise ValueError(
+                f"classes names {len(named)} classes but proba has {n_columns} columns; name one class per "
+                f"column, in the order of the columns"
+            )
+        return named
+    values = [] if y is None else factorize(y, "y")[0]
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        return tuple(range(n_columns))
+    if len(values) != n_columns:
+        raise ValueError(
+            f"y has {len(values)} distinct labels ({some(values)}) but proba has {n_columns} columns; pass "
+            f"classes=[...] with one label per column, in the order of the columns"
+        )
+    return tuple(values)
+
+
+def encode_labels(y: Any, classes: Sequence[Label], name: str = "y") -> IntArray:
+    """Return the index of each label among the classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (N,)
+        Labels.
+    classes : sequence of labels
+        The classes, or the decisions, in order.
+    name : str, default="y"
+        The argument's name, for messages.
+
+    Returns
+    -------
+    int32 ndarray of shape (N,)
+
+    Raises
+    ------
+    ValueError
+        If labels are missing or are no class: which, in how many rows, and in which first.
+
+    Examples
+    --------
+    >>> encode_labels(["ok", "fraud", "ok"], ("fraud", "ok"))
+    array([1, 0, 1], dtype=int32)
+    """
+    return place_values(*factorize(y, name), classes, name)
+
+
+def place_values(
+    values: Sequence[Label], codes: IntArray, classes: Sequence[Label], name: str = "y"
+) -> IntArray:
+    """Return the index among the classes of each row's value, ``values[codes[i]]``; see `encode_labels`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> place_values(["fraud"], np.array([0, 0]), ("ok", "fraud"))
+    array([1, 1], dtype=int32)
+    """
+    index = {value: i for i, value in enumerate(classes)}
+    table = np.array([index.get(value, -1) for value in values], dtype=np.int32)
+    if (table < 0).any():
+        outside = some(value for value in values if value not in index)
+        rows = rows_text(np.flatnonzero(table[codes] < 0))
+        raise ValueError(
+            f"{name} has labels that are no class in {rows}: {outside}. The classes are "
+            f"{some(classes, limit=10)}; pass classes=[...] in the order of the columns, or drop these rows"
+        )
+    return table[codes]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The names along the three axes of the confusion tensor.
+
+    Parameters
+    ----------
+    classes : sequence of labels
+        The n true classes.
+    decisions : sequence of labels, optional
+        The k decisions; the classes by default. A decision need not be a class.
+    cells : Cells, optional
+        The A cells; one by default.
+
+    Examples
+    --------
+    >>> axes = Axes(("ok", "fraud"), ("ok", "fraud", "review"))
+    >>> axes.shape, axes.match.tolist()
+    ((1, 2, 3), [0, 1, -1])
+    >>> axes.class_index("fruad")
+    Traceback (most recent call last):
+    ...
+    ValueError: unknown class 'fruad'; did you mean 'fraud'? Known: 'ok', 'fraud'
+    """
+
+    classes: tuple[Label, ...]
+    decisions: tuple[Label, ...] = ()
+    cells: Cells = field(default_factory=Cells)
+
+    def __post_init__(self) -> None:
+        """Turn the labels into plain scalars and refuse repeated ones."""
+        classes = distinct_labels(self.classes, "classes")
+        object.__setattr__(self, "classes", classes)
+        decisions = tuple(self.decisions) or classes
+        object.__setattr__(self, "decisions", distinct_labels(decisions, "decisions"))
+
+    @property
+    def n(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def k(self) -> int:
+        """Number of decisions."""
+        return len(self.decisions)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Cells, classes and decisions."""
+        return len(self.cells), self.n, self.k
+
+    @cached_property
+    def match(self) -> IntArray:
+        """For each decision the index of the class it names, or -1."""
+        index = {value: i for i, value in enumerate(self.classes)}
+        match = np.array([index.get(value, -1) for value in self.decisions], dtype=np.int32)
+        match.flags.writeable = False
+        return match
+
+    @cached_property
+    def decision_labels(self) -> Any:
+        """The decisions as an array that keeps their types."""
+        if len(set(map(type, self.decisions))) == 1:
+            return np.array(self.decisions)
+        labels = np.empty(self.k, dtype=object)
+        labels[:] = self.decisions
+        return labels
+
+    def class_index(self, value: object) -> int:
+        """Return the index of a class.
+
+        Examples
+        --------
+        >>> Axes(("ok", "fraud")).class_index("fraud")
+        1
+        """
+        return _index("class", value, self.classes)
+
+    def decision_index(self, value: object) -> int:
+        """Return the index of a decision.
+
+        Examples
+        --------
+        >>> Axes((0, 1), (0, 1, "review")).decision_index("review")
+        2
+        """
+        return _index("decision", value, self.decisions)
+
+
+def _index(what: str, value: object, known: tuple[Label, ...]) -> int:
+    plain = label(value, f"a {what}")
+    if plain not in known:
+        raise ValueError(unknown(what, plain, known))
+    return known.index(plain)

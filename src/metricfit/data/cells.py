@@ -1,0 +1,309 @@
+"""Cells: the observed combinations of all attribute columns.
+
+Every slice, intersection or overlapping group of rows is a union of cells, so that one axis of the confusion
+tensor is enough for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from metricfit.data.columns import factorize, is_frame, read_frame
+from metricfit.data.validation import check_lengths, label
+from metricfit.messages import rows_text, some, unknown
+from metricfit.types import BoolArray, IntArray, Label
+
+ARGUMENT = "sensitive_features"
+DEFAULT_NAME = "group"
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The observed combinations of attribute values, in sorted order.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The attributes. Without any there is one cell, the whole population.
+    values : tuple of tuples
+        One tuple of plain Python scalars per cell, one scalar per name.
+
+    Examples
+    --------
+    >>> cells, codes = Cells.observe({"sex": ["F", "M", "F"], "old": [1, 0, 0]}, 3)
+    >>> cells.values, codes.tolist()
+    ((('F', 0), ('F', 1), ('M', 0)), [1, 2, 0])
+    >>> cells.mask(sex="F").tolist()
+    [True, True, False]
+    >>> len(Cells())
+    1
+    """
+
+    names: tuple[str, ...] = ()
+    values: tuple[tuple[Label, ...], ...] = ((),)
+
+    def __post_init__(self) -> None:
+        """Turn the parts into plain tuples and refuse contradictions."""
+        names = tuple(self.names)
+        values = tuple(tuple(label(v, "an attribute value") for v in cell) for cell in self.values)
+        for name in names:
+            if not isinstance(name, str):
+                raise ValueError(f"attribute names must be strings; got {name!r}")
+        if len(set(names)) < len(names):
+            raise ValueError(f"attribute names must differ; got {names}")
+        if not values:
+            raise ValueError("there must be at least one cell")
+        for cell in values:
+            if len(cell) != len(names):
+                raise ValueError(f"cell {cell} must have one value for each attribute in {names}")
+        if len(set(values)) < len(values):
+            raise ValueError("cells must differ; the same combination of values is given twice")
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "values", values)
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        """Show names and the first cells."""
+        return f"Cells({', '.join(self.names)}: {some(self.values)})" if self.names else "Cells()"
+
+    @classmethod
+    def observe(cls, sensitive_features: Any, n_rows: int) -> tuple[Cells, IntArray]:
+        """Find the cells of some rows.
+
+        Parameters
+        ----------
+        sensitive_features : frame, one-dimensional array-like or None
+            A frame whose columns are attributes (pandas, polars, pyarrow, or a dict of columns), or one
+            column, whose attribute is called by its ``name`` if it has one, else ``"group"``.
+        n_rows : int
+            The number of rows of the data.
+
+        Returns
+        -------
+        cells : Cells
+        codes : int32 ndarray of shape (n_rows,)
+            Each row's cell.
+
+        Examples
+        --------
+        >>> cells, codes = Cells.observe(["b", "a", "b"], 3)
+        >>> cells.names, cells.values, codes.tolist()
+        (('group',), (('a',), ('b',)), [1, 0, 1])
+        """
+        columns = {} if sensitive_features is None else read_attributes(sensitive_features)
+        if not columns:
+            return cls((), ((),)), np.zeros(n_rows, np.int32)
+        if not n_rows:
+            raise ValueError(f"{ARGUMENT} has no rows; pass at least one row")
+        prefix: IntArray = np.zeros(n_rows, dtype=np.intp)
+        cells: list[tuple[Label, ...]] = [()]
+        for name, column in columns.items():
+            values, codes = _factorize(column, name, n_rows)
+            # Renumbering after each column keeps the keys small however many columns there are.
+            keys, prefix = _compact(prefix * len(values) + codes, len(cells) * len(values))
+            cells = [(*cells[key // len(values)], values[key % len(values)]) for key in keys.tolist()]
+        return cls(tuple(columns), tuple(cells)), prefix.astype(np.int32)
+
+    def encode(self, sensitive_features: Any, n_rows: int) -> IntArray:
+        """Return the cell of each of some rows.
+
+        Parameters
+        ----------
+        sensitive_features : frame, one-dimensional array-like or None
+            As in `observe`. The order of columns does not matter; columns that are no attribute are ignored.
+        n_rows : int
+            The number of rows of the data.
+
+        Returns
+        -------
+        int32 ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        ValueError
+            If attributes are missing, or rows have a combination of values that is no cell.
+
+        Examples
+        --------
+        >>> cells = Cells(("sex",), (("F",), ("M",)))
+        >>> cells.encode(["M", "F"], 2)
+        array([1, 0], dtype=int32)
+        """
+        columns = self._matching(sensitive_features)
+        prefix: IntArray = np.zeros(n_rows, dtype=np.intp)
+        raw: list[tuple[list[Label], IntArray]] = []
+        tables, cells = self._tree
+        for name, known, table in zip(self.names, self._value_codes, tables, strict=True):
+            values, codes = _factorize(columns[name], name, n_rows)
+            raw.append((values, codes))
+            translate = np.array([known.get(value, -1) for value in values], dtype=np.intp)[codes]
+            bad = (prefix < 0) | (translate < 0)
+            prefix = _places(table, np.where(bad, -1, prefix * len(known) + translate))
+        if (prefix < 0).any():
+            self._raise_unseen(np.flatnonzero(prefix < 0), raw)
+        return cells[prefix].astype(np.int32)
+
+    def mask(self, **where: Any) -> BoolArray:
+        """Return which cells lie in a slice.
+
+        Parameters
+        ----------
+        **where : scalar or list of scalars
+            For some attributes the value, or the values, that belong to the slice.
+
+        Returns
+        -------
+        bool ndarray of shape (len(self),)
+
+        Examples
+        --------
+        >>> cells = Cells(("age",), ((1,), (2,), (3,)))
+        >>> cells.mask(age=[1, 3]).tolist()
+        [True, False, True]
+        """
+        inside = np.ones(len(self), dtype=bool)
+        for name, wanted in where.items():
+            position = self._position(name)
+            known = self._value_codes[position]
+            several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
+            codes = set()
+            for value in wanted if several else [wanted]:
+                plain = label(value, f"a value of {name!r}")
+                if plain not in known:
+                    raise ValueError(unknown(f"value of attribute {name!r}:", plain, known))
+                codes.add(known[plain])
+            inside &= np.array([known[cell[position]] in codes for cell in self.values])
+        return inside
+
+    def groups(self, over: str | Sequence[str]) -> dict[tuple[Label, ...], BoolArray]:
+        """Return the cells of each value of one attribute, or of each observed combination of several.
+
+        Parameters
+        ----------
+        over : str or list of str
+            Attribute names.
+
+        Returns
+        -------
+        dict
+            From tuple of values to bool ndarray of shape (len(self),).
+
+        Examples
+        --------
+        >>> cells = Cells(("sex", "old"), (("F", 0), ("F", 1), ("M", 0)))
+        >>> {key: mask.tolist() for key, mask in cells.groups("sex").items()}
+        {('F',): [True, True, False], ('M',): [False, False, True]}
+        """
+        names = [over] if isinstance(over, str) else list(over)
+        if not names:
+            raise ValueError("over must name at least one attribute")
+        positions = [self._position(name) for name in names]
+        keys = [tuple(cell[position] for position in positions) for cell in self.values]
+        index = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+        codes = np.array([index[key] for key in keys])
+        return {key: codes == i for key, i in index.items()}
+
+    def _position(self, name: str) -> int:
+        if name not in self.names:
+            hint = "" if self.names else f"; pass {ARGUMENT} with a column of that name"
+            raise ValueError(unknown("attribute", name, self.names) + hint)
+        return self.names.index(name)
+
+    @cached_property
+    def _value_codes(self) -> list[dict[Label, int]]:
+        """For each attribute, its known values and their codes."""
+        columns = zip(*self.values, strict=True) if self.names else ()
+        return [{value: i for i, value in enumerate(dict.fromkeys(column))} for column in columns]
+
+    @cached_property
+    def _tree(self) -> tuple[list[IntArray], IntArray]:
+        """For each attribute the sorted keys (beginning of a cell, code of a next value); then the cells."""
+        tables = []
+        prefix: IntArray = np.zeros(len(self), dtype=np.intp)
+        for position, known in enumerate(self._value_codes):
+            codes = np.array([known[cell[position]] for cell in self.values])
+            table, prefix = np.unique(prefix * len(known) + codes, return_inverse=True)
+            tables.append(table)
+        return tables, np.argsort(prefix)
+
+    def _matching(self, sensitive_features: Any) -> dict[str, Any]:
+        """Return a column for each attribute."""
+        if not self.names:
+            return {}
+        wanted = some(self.names, limit=10)
+        if sensitive_features is None:
+            raise ValueError(f"{ARGUMENT} is needed: the decisions depend on {wanted}; pass these columns")
+        columns = read_attributes(sensitive_features)
+        if not is_frame(sensitive_features) and len(self.names) == 1:
+            (name, column), *_ = columns.items()
+            if DEFAULT_NAME in (name, self.names[0]):  # one of the two never had a name to differ by
+                return {self.names[0]: column}
+        missing = [name for name in self.names if name not in columns]
+        if missing:
+            raise ValueError(
+                f"{ARGUMENT} lacks the columns {some(missing)}; it has {some(columns) or 'none'}. Pass a "
+                f"frame with the columns {wanted}"
+            )
+        return columns
+
+    def _raise_unseen(self, rows: IntArray, raw: list[tuple[list[Label], IntArray]]) -> None:
+        combinations = zip(
+            *([values[code] for code in codes[rows].tolist()] for values, codes in raw), strict=True
+        )
+        texts = [
+            ", ".join(f"{name}={value!r}" for name, value in zip(self.names, cell, strict=True))
+            for cell in dict.fromkeys(combinations)
+        ]
+        shown = "; ".join(texts[:5]) + (f" and {len(texts) - 5} more" if len(texts) > 5 else "")
+        raise ValueError(
+            f"{ARGUMENT} has values not seen in fit in {rows_text(rows)}: {shown}. Map them to known values, "
+            f"or fit again with rows that have them"
+        )
+
+
+def read_attributes(sensitive_features: Any) -> dict[str, Any]:
+    """Return attribute columns by name, whatever they came in."""
+    if is_frame(sensitive_features):
+        return read_frame(sensitive_features, ARGUMENT)
+    if getattr(sensitive_features, "ndim", 1) == 2:
+        raise ValueError(
+            f"{ARGUMENT} is a two-dimensional array without column names; pass a frame, or a dict of "
+            f"columns, so that the attributes have names"
+        )
+    if isinstance(sensitive_features, str) or not hasattr(sensitive_features, "__len__"):
+        raise ValueError(f"{ARGUMENT} must be a frame or one value per row; got {sensitive_features!r}")
+    name = getattr(sensitive_features, "name", None)
+    return {name if isinstance(name, str) and name else DEFAULT_NAME: sensitive_features}
+
+
+def _factorize(column: Any, name: str, n_rows: int) -> tuple[list[Label], IntArray]:
+    where = f"{ARGUMENT} column {name!r}"
+    values, codes = factorize(column, where)
+    check_lengths(**{"the data": n_rows, where: len(codes)})
+    return values, codes
+
+
+def _places(table: IntArray, keys: IntArray) -> IntArray:
+    """Return the place of each key in a sorted table, or -1."""
+    if table[-1] <= max(1024, 4 * keys.size):
+        dense = np.full(table[-1] + 2, -1, dtype=np.intp)  # the last entry stands for all keys not in range
+        dense[table] = np.arange(len(table))
+        return dense[np.where(keys < len(dense), keys, -1)]
+    at = np.minimum(np.searchsorted(table, keys), len(table) - 1)
+    return np.where(table[at] == keys, at, -1)
+
+
+def _compact(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
+    """Return the sorted distinct keys, and each row's place among them."""
+    if n_keys > max(1024, 4 * keys.size):
+        return np.unique(keys, return_inverse=True)
+    present = np.bincount(keys, minlength=n_keys) > 0
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[keys]

@@ -1,0 +1,168 @@
+"""Columns of any library as sorted distinct values and integer codes.
+
+Lists, NumPy arrays, and the columns of pandas, polars and pyarrow frames come in; none of these libraries is
+imported. Equal values are equal across them: ``1``, ``1.0`` and ``np.int64(1)`` are one value, ``"1"`` is
+another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from metricfit.data.validation import label
+from metricfit.messages import rows_text
+from metricfit.types import IntArray, Label
+
+MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
+
+
+def is_frame(data: object) -> bool:
+    """Return whether the data has named columns."""
+    return isinstance(data, Mapping) or hasattr(data, "columns")
+
+
+def read_frame(frame: Any, name: str) -> dict[str, Any]:
+    """Return the columns of a frame or mapping by name.
+
+    Parameters
+    ----------
+    frame : mapping, pandas or polars DataFrame, or pyarrow Table
+        The data.
+    name : str
+        The argument's name, for messages.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> read_frame({"sex": ["F", "M"]}, "sensitive_features")
+    {'sex': ['F', 'M']}
+    """
+    if isinstance(frame, Mapping):
+        names: list[Any] = list(frame)
+    else:
+        names = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+    wrong = [column for column in names if not isinstance(column, str)]
+    if wrong:
+        raise ValueError(f"{name} has a column named {wrong[0]!r}; column names must be strings, rename it")
+    if len(set(names)) < len(names):
+        twice = next(column for column in names if names.count(column) > 1)
+        raise ValueError(f"{name} has more than one column named {twice!r}; rename or drop one of them")
+    return {column: frame[column] for column in names}
+
+
+def factorize(column: Any, name: str) -> tuple[list[Label], IntArray]:
+    """Return the sorted distinct values of a column and each row's index among them.
+
+    Parameters
+    ----------
+    column : one-dimensional array-like
+        A list, array, or column of a frame.
+    name : str
+        What the column is, for messages.
+
+    Returns
+    -------
+    values : list of str, int, float or bool
+        Numbers come before strings.
+    codes : ndarray of shape (N,)
+        ``values[codes[i]]`` is row ``i``'s value. To be read only: these may be the column itself.
+
+    Raises
+    ------
+    ValueError
+        For missing values, values that are no plain scalars, or more than one dimension.
+
+    Examples
+    --------
+    >>> values, codes = factorize(["b", "a", "b"], "y")
+    >>> values, codes.tolist()
+    (['a', 'b'], [1, 0, 1])
+    """
+    raw, codes = _distinct(column, name)
+    missing = np.array([_is_missing(value) for value in raw], dtype=bool)
+    if missing.any():
+        _raise_missing(np.flatnonzero(missing[codes]), name)
+    values = [label(value, f"a value of {name}") for value in raw]
+    order = sorted(range(len(values)), key=lambda i: (isinstance(values[i], str), values[i]))
+    if order == list(range(len(values))):
+        return values, codes
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return [values[i] for i in order], rank[codes]
+
+
+def _distinct(column: Any, name: str) -> tuple[Sequence[Any], IntArray]:
+    """Return distinct values in any order, and codes into them; missing values count as values."""
+    if isinstance(column, list | tuple):
+        return _distinct_objects(column, name)
+    if str(getattr(column, "dtype", "")) == "category":
+        return _distinct_categories(getattr(column, "cat", column))
+    array = _as_array(column, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, one value per row; got shape {array.shape}")
+    kind = array.dtype.kind
+    if kind in "biu" and array.size:
+        low, high = int(array.min()), int(array.max())
+        if high - low < max(1024, 2 * array.size):
+            return _distinct_range(array, low, high)
+    if kind in "biuf":
+        values, codes = np.unique(array, return_inverse=True)
+        return values.tolist(), codes
+    return _distinct_objects(array.tolist(), name)
+
+
+def _as_array(column: Any, name: str) -> Any:
+    if type(column).__module__.partition(".")[0] == "pyarrow":
+        # Asked for first: pyarrow's to_numpy decodes the nulls of a dictionary column as ordinary values.
+        if column.null_count:
+            _raise_missing(np.flatnonzero(np.asarray(column.is_null())), name)
+        return column.to_numpy(zero_copy_only=False)
+    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+
+
+def _distinct_range(array: Any, low: int, high: int) -> tuple[list[Any], IntArray]:
+    """Integers (and bools) of a small range: counting is far faster than sorting."""
+    # Unsigned 64-bit values may not fit the signed type before the shift, all others only after widening.
+    wide = array if array.dtype == np.uint64 else array.astype(np.intp, copy=False)
+    offsets = (wide - low).astype(np.intp, copy=False) if low else wide.astype(np.intp, copy=False)
+    present = np.bincount(offsets, minlength=high - low + 1) > 0
+    values = [low + int(i) for i in np.flatnonzero(present)]
+    if array.dtype.kind == "b":
+        values = [bool(value) for value in values]
+    return values, offsets if present.all() else (np.cumsum(present) - 1)[offsets]
+
+
+def _distinct_categories(categorical: Any) -> tuple[list[Any], IntArray]:
+    codes = np.asarray(categorical.codes).astype(np.intp)
+    categories = [*categorical.categories.tolist(), None]
+    codes[codes < 0] = len(categories) - 1
+    used = np.bincount(codes, minlength=len(categories)) > 0
+    return [categories[i] for i in np.flatnonzero(used)], (np.cumsum(used) - 1)[codes]
+
+
+def _distinct_objects(items: Sequence[Any], name: str) -> tuple[list[Any], IntArray]:
+    try:
+        index = dict.fromkeys(items)
+    except TypeError as error:
+        raise ValueError(f"{name} must be one-dimensional, one plain value per row: {error}") from error
+    for code, value in enumerate(index):
+        index[value] = code
+    return list(index), np.fromiter(map(index.__getitem__, items), dtype=np.intp, count=len(items))
+
+
+def _is_missing(value: Any) -> bool:
+    return type(value).__name__ in MISSING_TYPES or (
+        isinstance(value, float | np.floating) and value != value
+    )
+
+
+def _raise_missing(rows: IntArray, name: str) -> None:
+    raise ValueError(
+        f"{name} is missing (NaN or None) in {rows_text(rows)}; drop these rows or give them their own value"
+    )

@@ -1,0 +1,268 @@
+"""`MetricClassifier`: any scikit-learn classifier, with decisions fitted to a metric under constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import indexable
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from metricfit.data.confusion import Axes, Cells
+from metricfit.data.validation import check_weights
+from metricfit.estimator.blockwise import attribute_blocks, is_dask, proba_blocks
+from metricfit.estimator.decider import Decider
+from metricfit.estimator.inputs import attributes_of, classes_of, columns_of, rehearse, seed_of
+from metricfit.messages import unknown
+from metricfit.methods import Method
+from metricfit.options import check_options, threads
+from metricfit.policy import Policy
+from metricfit.policy.mixture import RANDOMIZE
+from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
+from metricfit.result import Result
+from metricfit.solve import optimize
+from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
+
+
+class MetricClassifier(Decider):
+    """A classifier whose decisions are the best for a metric, under constraints.
+
+    The base classifier gives class probabilities, cross-fitted by default, and `optimize` finds the decision
+    rule on them. `result_` has the value reached, the bound and the price of each constraint.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Anything with ``predict_proba``. A fitted model in a `sklearn.frozen.FrozenEstimator` is used as it is
+        and never refitted; the rows given to `fit` should then be rows it was not trained on.
+    objective : Metric, str or callable, default="g_mean"
+        What to optimise: a metric, its name, its text, or a function of the n x k confusion matrix.
+    constraints : list of Constraint or str, default=()
+        What to keep, for example ``[mf.precision("fraud") >= 0.9]``.
+    method : str or Method, default="auto"
+        How to solve, see `optimize`.
+    confusion : {"labels", "model"}, default="labels"
+        Count labels, or trust the probabilities as soft labels. With the latter the bound is a proof.
+    cv : int, splitter, iterable of (train, test) or None, default=5
+        How rows are held out for the probabilities that decisions are tuned on; an integer means stratified
+        folds. None tunes on the training rows, which suits models that do not overfit. Rows that no fold
+        holds out are not used for tuning. Irrelevant for a frozen estimator.
+    decisions : list, optional
+        Labels of the decisions, by default the classes; others, such as ``"review"``, are decisions that are
+        no class.
+    attributes : str or list of str, optional
+        Columns of ``X`` that hold the attributes of each row, in place of ``sensitive_features``. The base
+        classifier sees these columns like all others; if it should not, drop them in a pipeline.
+    randomize : {"hash", "draw", "never"}, default="hash"
+        How `predict` picks one rule of the policy's mixture for a row, see `Policy.decide`.
+    tol : float, default=1e-4
+        Stop when value and bound are this close.
+    max_calls, max_seconds : optional
+        Budgets of the solver.
+    n_jobs : int, optional
+        Folds fitted at the same time, and threads of the solver; -1 for all cores.
+    random_state : int, RandomState or None, default=None
+        Seed of methods that draw, and of `predict`. It is not handed to the base classifier.
+    verbose : int, default=0
+        Print a line per iteration of the solver to standard error.
+
+    Attributes
+    ----------
+    result_ : Result
+        Value, bound, constraints with prices, and history, on the rows that decisions were tuned on.
+    policy_ : Policy
+        The decision rule, which can be saved and used without the model.
+    estimator_ : classifier
+        The base classifier, fitted on all rows.
+    classes_ : ndarray of shape (n,)
+        The classes, in the order of the columns of `predict_proba`.
+    n_features_in_ : int
+        Number of features seen in `fit`, if the base classifier counts them.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features seen in `fit`, if the base classifier keeps them.
+
+    Notes
+    -----
+    Sample weights count in the tuning, and reach the base classifier where it takes them: directly, or as the
+    last step of a pipeline. With scikit-learn's metadata routing on, it can decline them by
+    ``set_fit_request(sample_weight=False)``.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(2000, weights=[0.8], class_sep=0.5, random_state=0)
+    >>> clf = mf.MetricClassifier(LogisticRegression(), "g_mean", [mf.precision(1) >= 0.95]).fit(X, y)
+    >>> record = clf.result_.constraints[0]
+    >>> record.name, round(record.value, 2), record.price > 0.01
+    ('precision(1) >= 0.95', 0.95, True)
+    >>> clf.predict(X[:5])
+    array([1, 0, 0, 0, 1])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        objective: ObjectiveLike = "g_mean",
+        constraints: ConstraintLike | Iterable[ConstraintLike] = (),
+        *,
+        method: str | Method = "auto",
+        confusion: Literal["labels", "model"] = "labels",
+        cv: Any = 5,
+        decisions: Iterable[object] | None = None,
+        attributes: str | Iterable[str] | None = None,
+        randomize: Literal["hash", "draw", "never"] = "hash",
+        tol: float = 1e-4,
+        max_calls: int | None = None,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.objective = objective
+        self.constraints = constraints
+        self.method = method
+        self.confusion = confusion
+        self.cv = cv
+        self.decisions = decisions
+        self.attributes = attributes
+        self.randomize = randomize
+        self.tol = tol
+        self.max_calls = max_calls
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the base classifier and the decisions.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame with N rows
+            The features, as the base classifier takes them. A Dask array or data frame for a frozen
+            estimator, whose probabilities are then computed where the blocks are.
+        y : array-like of shape (N,)
+            The labels.
+        sensitive_features : frame or array-like of shape (N,), optional
+            Attributes of each row. The policy may treat each combination of their values differently.
+        sample_weight : array-like of shape (N,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleError
+            When no policy keeps all constraints.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]] * 3, ["no", "no", "yes", "yes"] * 3
+        >>> MetricClassifier(LogisticRegression(), cv=3).fit(X, y).predict([[0.0], [3.0]]).tolist()
+        ['no', 'yes']
+        """
+        self._check_parameters()
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        if frozen:
+            check_is_fitted(self.estimator)
+        if is_dask(X):
+            return self._fit_blocks(X, y, sensitive_features, sample_weight, frozen)
+        X, y = indexable(X, column_or_1d(y, warn=True))
+        check_classification_targets(y)
+        classes = np.asarray(self.estimator.classes_) if frozen else classes_of(y)
+        weights = check_weights(sample_weight, len(y))
+        features = attributes_of(X, self.attributes, sensitive_features)
+        cells, codes = Cells.observe(features, len(y))
+        problem = Problem.of(self.objective, self.constraints)
+        decisions: Any = () if self.decisions is None else tuple(self.decisions)
+        axes = Axes(tuple(classes), decisions, cells)
+        rehearse(problem, axes, self.method, y, codes, weights, soft=self.confusion == "model")
+
+        model = None
+        if frozen or self.cv is None:
+            model = self.estimator if frozen else fit_clone(self.estimator, X, y, weights)
+            held_out = OutOfFold(np.arange(len(y)), class_proba(model, X, classes))
+        else:
+            held_out = cross_fit(
+                self.estimator, X, y, classes, cv=self.cv, sample_weight=weights, n_jobs=self.n_jobs
+            )
+            if not held_out.whole(len(y)):
+                features = columns_of(cells, codes[held_out.rows])
+        seed = seed_of(self.random_state)
+        result = self._tuned(
+            held_out.proba, y[held_out.rows], problem, axes, features, held_out.weights(weights), seed
+        )
+        model = fit_clone(self.estimator, X, y, weights) if model is None else model
+        return self._kept(model, result, classes, seed)
+
+    def _fit_blocks(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, frozen: bool) -> Self:
+        """Fit to Dask collections: probabilities are computed where the blocks are."""
+        if not frozen and self.cv is not None:
+            raise ValueError(
+                "X is a Dask collection, of which cv cannot hold out rows; pass a fitted model, "
+                "FrozenEstimator(model), or cv=None with an estimator whose fit takes Dask collections"
+            )
+        model = self.estimator if frozen else fit_clone(self.estimator, X, y, sample_weight)
+        classes = np.asarray(model.classes_)
+        features = attribute_blocks(X, self.attributes, sensitive_features)
+        problem = Problem.of(self.objective, self.constraints)
+        axes = Axes(tuple(classes), () if self.decisions is None else tuple(self.decisions))  # type: ignore[arg-type]
+        proba, seed = proba_blocks(model, X, classes), seed_of(self.random_state)
+        result = self._tuned(proba, y, problem, axes, features, sample_weight, seed)
+        return self._kept(model, result, classes, seed)
+
+    def _tuned(
+        self, proba: Any, y: Any, problem: Problem, axes: Axes, features: Any, weights: Any, seed: int | None
+    ) -> Result:
+        return optimize(
+            proba,
+            y,
+            problem.objective,
+            problem.constraints,
+            classes=axes.classes,
+            decisions=axes.decisions,
+            sensitive_features=features,
+            sample_weight=weights,
+            method=self.method,
+            confusion=self.confusion,
+            tol=self.tol,
+            max_calls=self.max_calls,
+            max_seconds=self.max_seconds,
+            n_jobs=self.n_jobs,
+            random_state=seed,
+            verbose=self.verbose,
+        )
+
+    def _kept(self, model: Any, result: Result, classes: Any, seed: int | None) -> Self:
+        """Set everything that is fitted, at the end: a fit that fails leaves the object as it was."""
+        assert isinstance(result.policy, Policy)  # the plug-in oracle's kind
+        self.estimator_ = model
+        self.result_, self.policy_ = result, result.policy
+        self.classes_, self._seed = classes, seed
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def _check_parameters(self) -> None:
+        if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict_proba")):
+            raise ValueError(
+                f"estimator must be a classifier with fit and predict_proba; got {self.estimator!r}. If it "
+                f"has only scores, wrap it in sklearn.calibration.CalibratedClassifierCV"
+            )
+        if self.randomize not in RANDOMIZE:
+            raise ValueError(unknown("randomize", self.randomize, RANDOMIZE))
+        check_options(self.tol, self.max_calls, self.max_seconds, self.confusion)
+        threads(self.n_jobs)

@@ -1,0 +1,172 @@
+"""What a fitted `MetricClassifier` does: decide by its policy on its model's probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import deepcopy
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from metricfit.data.validation import check_weights
+from metricfit.estimator.blockwise import is_dask, mapped, proba_blocks
+from metricfit.estimator.inputs import attributes_of
+from metricfit.policy import Policy
+from metricfit.trust.crossfit import class_proba
+from metricfit.types import FloatArray
+
+
+class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """The methods of `MetricClassifier` that need a fit."""
+
+    estimator: Any
+    attributes: str | Iterable[str] | None
+    randomize: Literal["hash", "draw", "never"]
+    estimator_: Any
+    classes_: Any
+    policy_: Policy
+    _seed: int | None
+
+    def predict(self, X: Any, sensitive_features: Any = None) -> Any:
+        """Return a decision for each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame with N rows
+            The features.
+        sensitive_features : frame or array-like of shape (N,), optional
+            The attributes, if the policy was fitted with them and not with ``attributes``.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            Labels of classes, or of ``decisions``; a Dask array for Dask collections.
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]] * 5, [0, 0, 1, 1] * 5
+        >>> mf.MetricClassifier(GaussianNB()).fit(X, y).predict([[0.0], [3.0]])
+        array([0, 1])
+        """
+        check_is_fitted(self)
+        only_classes = bool((self.policy_.axes.match >= 0).all())
+        if is_dask(X):
+            return mapped(
+                self, "predict", X, sensitive_features, (), self.classes_.dtype if only_classes else object
+            )
+        proba, features = self._inputs(X, sensitive_features)
+        made = self.policy_.decide(proba, features, randomize=self.randomize, random_state=self._seed)
+        return made.astype(self.classes_.dtype) if only_classes else made
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the base classifier's class probabilities.
+
+        They do not depend on objective and constraints, so the largest need not be the decision; see
+        `decision_proba` for what the policy does.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame with N rows
+            The features.
+
+        Returns
+        -------
+        ndarray of shape (N, n)
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]] * 5, [0, 0, 1, 1] * 5
+        >>> mf.MetricClassifier(GaussianNB()).fit(X, y).predict_proba([[1.5]]).round(3)
+        array([[0.5, 0.5]])
+        """
+        check_is_fitted(self)
+        made: FloatArray = (proba_blocks if is_dask(X) else class_proba)(self.estimator_, X, self.classes_)
+        return made
+
+    def decision_proba(self, X: Any, sensitive_features: Any = None) -> FloatArray:
+        """Return the probability of each decision for each row, under the policy.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame with N rows
+            The features.
+        sensitive_features : frame or array-like of shape (N,), optional
+            The attributes, if the policy was fitted with them and not with ``attributes``.
+
+        Returns
+        -------
+        ndarray of shape (N, k)
+            One column for each decision; these are the classes unless ``decisions`` was given.
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]] * 5, [0, 0, 1, 1] * 5
+        >>> mf.MetricClassifier(GaussianNB()).fit(X, y).decision_proba([[0.0], [3.0]])
+        array([[1., 0.],
+               [0., 1.]])
+        """
+        check_is_fitted(self)
+        if is_dask(X):
+            return mapped(self, "decision_proba", X, sensitive_features, (self.policy_.axes.k,), np.float64)
+        return self.policy_.decision_proba(*self._inputs(X, sensitive_features))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None) -> float:
+        """Return the accuracy of the decisions, as all of scikit-learn's classifiers do.
+
+        For another metric pass ``scoring`` to scikit-learn's tools, or see `Confusion.from_predictions`.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame with N rows
+            The features.
+        y : array-like of shape (N,)
+            The labels.
+        sample_weight : array-like of shape (N,), optional
+            Weights.
+        sensitive_features : frame or array-like of shape (N,), optional
+            The attributes, if the policy was fitted with them and not with ``attributes``.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]] * 5, [0, 0, 1, 1] * 5
+        >>> mf.MetricClassifier(GaussianNB()).fit(X, y).score(X, y)
+        1.0
+        """
+        # Compared as objects: a decision that is no class may be of another type than the labels.
+        made, y = np.asarray(self.predict(X, sensitive_features)), np.asarray(y) if is_dask(y) else y
+        right = made.astype(object) == column_or_1d(y).astype(object)
+        return float(np.average(right, weights=check_weights(sample_weight, len(right))))
+
+    def _inputs(self, X: Any, sensitive_features: Any) -> tuple[FloatArray, Any]:
+        """Return what the policy needs."""
+        check_is_fitted(self)
+        features = attributes_of(X, self.attributes, sensitive_features)
+        return class_proba(self.estimator_, X, self.classes_), features
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            base = deepcopy(get_tags(self.estimator))
+            tags.input_tags = base.input_tags
+            tags.non_deterministic = base.non_deterministic
+            if base.classifier_tags is not None:
+                tags.classifier_tags.multi_class = base.classifier_tags.multi_class
+                tags.classifier_tags.poor_score = base.classifier_tags.poor_score
+        if self.randomize == "draw":  # even with a seed, a row's decision depends on its place among the rows
+            tags.non_deterministic = True
+        return tags

@@ -1,0 +1,133 @@
+"""What `MetricClassifier` is handed, read and checked before anything is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from metricfit.data.columns import is_frame
+from metricfit.data.confusion import Axes, Cells, encode_labels
+from metricfit.data.rows import strata
+from metricfit.messages import unknown
+from metricfit.methods import Method, choose
+from metricfit.problem import Problem
+from metricfit.types import FloatArray, IntArray
+
+
+def classes_of(y: Any) -> Any:
+    """Return the sorted labels, at least two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> classes_of(np.array([3, 1, 3]))
+    array([1, 3])
+    """
+    try:
+        classes = np.unique(y)
+    except TypeError as error:
+        raise ValueError(f"y has labels of several types, which cannot be sorted: {error}") from error
+    if not len(classes):
+        raise ValueError("y has no rows; pass at least one row of each of two classes")
+    if len(classes) == 1:
+        raise ValueError(
+            f"y has one class only, {classes[0]!r}, in all {len(y)} rows: there is nothing to decide; give "
+            f"rows of two or more classes"
+        )
+    return classes
+
+
+def attribute_names(attributes: str | Iterable[str] | None, sensitive_features: Any) -> list[str]:
+    """Return which columns of X are attributes of the rows; none if these are passed beside it.
+
+    Examples
+    --------
+    >>> attribute_names("sex", None)
+    ['sex']
+    """
+    names = [attributes] if isinstance(attributes, str) else list(attributes or ())
+    if names and sensitive_features is not None:
+        raise ValueError(
+            f"sensitive_features was passed although attributes={names} names columns of X; pass one of them"
+        )
+    return names
+
+
+def attributes_of(X: Any, attributes: str | Iterable[str] | None, sensitive_features: Any) -> Any:
+    """Return the attributes of each row: the named columns of X, or what was passed beside it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> attributes_of(pd.DataFrame({"age": [30, 50], "sex": ["F", "M"]}), "sex", None)["sex"].tolist()
+    ['F', 'M']
+    """
+    names = attribute_names(attributes, sensitive_features)
+    if not names:
+        return sensitive_features
+    if not is_frame(X):
+        raise ValueError(
+            f"attributes={names} names columns of X, but X is of type {type(X).__name__} and has no named "
+            f"columns; pass a frame. If an earlier step of a pipeline took the names, move it into the "
+            f"estimator: MetricClassifier(make_pipeline(step, model), attributes={names})"
+        )
+    columns = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    for name in names:
+        if name not in columns:
+            raise ValueError(unknown("column of X in attributes:", name, columns))
+    return {name: X[name] for name in names}
+
+
+def columns_of(cells: Cells, codes: IntArray) -> dict[str, Any] | None:
+    """Return the attributes of rows whose cells are known; None without attributes.
+
+    Examples
+    --------
+    >>> columns_of(Cells(("sex",), (("F",), ("M",))), [1, 0, 1])
+    {'sex': array(['M', 'F', 'M'], dtype=object)}
+    """
+    columns = zip(cells.names, zip(*cells.values, strict=True), strict=True)
+    return {name: np.array(values, dtype=object)[codes] for name, values in columns} or None
+
+
+def seed_of(random_state: Any) -> int | None:
+    """Return a number that stands for ``random_state``, so that each prediction uses the same.
+
+    Examples
+    --------
+    >>> seed_of(7)
+    7
+    """
+    if random_state is None or isinstance(random_state, Integral):
+        return None if random_state is None else int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def rehearse(
+    problem: Problem,
+    axes: Axes,
+    method: str | Method,
+    y: Any,
+    cells: IntArray,
+    weights: FloatArray | None,
+    soft: bool,
+) -> None:
+    """Raise what is wrong with problem and method: before models are fitted, not after.
+
+    With ``soft`` the probabilities, which are not known yet, say which classes a cell has; all, until then.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = Problem.of("g_mean", ["recall('b') >= 0.9"])
+    >>> rehearse(problem, Axes((0, 1)), "auto", [0, 1], np.zeros(2, int), None, False)
+    Traceback (most recent call last):
+    ValueError: unknown class 'b'. Known: 0, 1
+    """
+    counts = strata(encode_labels(y, axes.classes), cells, weights, len(axes.cells), axes.n)
+    margins = np.ones(counts.shape) if soft else counts
+    choose(method, problem.bind(axes, margins / margins.sum()))

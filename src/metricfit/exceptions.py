@@ -1,0 +1,91 @@
+"""Every error and warning that the package raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class InfeasibleError(ValueError):
+    """No policy keeps all constraints.
+
+    Attributes
+    ----------
+    violations : dict
+        For each constraint, its violation under the policy whose largest violation is smallest.
+    alone : dict
+        For each constraint, the smallest violation that any policy reaches when it is the only constraint;
+        positive when the constraint cannot be kept at all.
+    conflict : tuple of str
+        A smallest set of constraints that cannot be kept together.
+    proven : bool
+        Whether this is proven for all randomised classifiers (``confusion="model"``) or only for the rules
+        tried.
+    """
+
+    def __init__(
+        self, violations: dict[str, float], alone: dict[str, float], conflict: tuple[str, ...], proven: bool
+    ) -> None:
+        self.violations, self.alone, self.conflict, self.proven = violations, alone, conflict, proven
+        least = max(violations.values())
+        table = "; ".join(
+            f"{name}: {v:+.4g} together, {alone[name]:+.4g} alone" for name, v in violations.items()
+        )
+        together = "cannot be kept at all" if len(conflict) == 1 else "cannot be kept together"
+        super().__init__(
+            f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} "
+            f"{together}. The smallest largest violation is {least:.4g}. Smallest violations: {table}. Relax "
+            "a limit by that much, or drop a constraint"
+        )
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.violations, self.alone, self.conflict, self.proven)
+
+
+class PolicyFileError(ValueError):
+    """A policy file that is damaged, made by a newer version, or no policy file at all.
+
+    Examples
+    --------
+    >>> issubclass(PolicyFileError, ValueError)
+    True
+    """
+
+
+class DatasetError(ValueError):
+    """A data set that cannot be had, or is not what it should be.
+
+    Examples
+    --------
+    >>> from metricfit.datasets import DatasetError, load
+    >>> try:
+    ...     load("abalone", folder="nowhere")
+    ... except DatasetError as error:
+    ...     print(error)
+    folder='nowhere' has no file abalone.npz. Give the folder that holds it, or set METRICFIT_DATA to it.
+    """
+
+
+class SchedulerLost(ConnectionError, ValueError):
+    """The scheduler of the Dask cluster cannot be reached any more.
+
+    Examples
+    --------
+    >>> issubclass(SchedulerLost, ValueError)
+    True
+    """
+
+
+class OverfitWarning(UserWarning):
+    """There are few rows for the weights tuned on them, so that the value on new rows may be much lower."""
+
+
+class NotConvex(ValueError):
+    """The set where a metric keeps a limit is not convex."""
+
+
+class Undefined(ValueError):
+    """A rate has no rows to be a rate of; the text says where and why, but not in which metric."""
+
+
+class Unsolved(Exception):
+    """A solver gave up on a master problem."""

@@ -1,0 +1,286 @@
+"""From linear functions of the confusion tensor to the generalised confusion vector ``u = M z + c``.
+
+A metric speaks of diagonals, columns, rows and single entries of one n x k matrix, in one slice of the
+cells. `Binding` collects those functions while a metric is bound; `Binding.finish` picks the smallest
+layout of statistics that serves all of them (the paper's succinct representations: a metric of diagonal and
+columns never pays for n * k entries) and returns ``M`` and ``c``. Row sums are the class priors, which no
+decision changes, so they are constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metricfit.data.confusion import Axes
+from metricfit.data.layout import Layout, expand, shape_of
+from metricfit.exceptions import Undefined
+from metricfit.functions.expression import Constant, Entries, Node
+from metricfit.types import BoolArray, FloatArray, IntArray, Label
+
+# Batches of more functions (all entries of a large matrix) are not looked up among those that are there already.
+SHARED = 4096
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A batch of linear functions of one n x k matrix: ``q`` rows of coefficients on each of its parts.
+
+    The parts are sparse arrays. ``full`` stands alone; ``diagonal``, ``column`` and ``row`` add up. Missing
+    parts are zero.
+    """
+
+    diagonal: Any = None
+    column: Any = None
+    row: Any = None
+    full: Any = None
+
+    @property
+    def size(self) -> int:
+        """Number of functions."""
+        return next(int(part.shape[0]) for part in self.parts if part is not None)
+
+    @property
+    def parts(self) -> tuple[Any, Any, Any, Any]:
+        """The four parts."""
+        return self.diagonal, self.column, self.row, self.full
+
+    @property
+    def constant(self) -> bool:
+        """Whether only row sums are used, which no decision changes."""
+        return self.diagonal is None and self.column is None and self.full is None
+
+    def scaled(self, by: FloatArray) -> Linear:
+        """Return the batch with each function multiplied by its own number."""
+        scale = np.broadcast_to(np.asarray(by, float), self.size)
+        return Linear(*(None if part is None else _scaled(part.tocsr(), scale) for part in self.parts))
+
+
+def _scaled(table: Any, scale: FloatArray) -> Any:
+    data = table.data * np.repeat(scale, np.diff(table.indptr))
+    return sp.csr_array((data, table.indices, table.indptr), table.shape)
+
+
+def of_matrix(coefficients: FloatArray, match: Any) -> Linear:
+    """Return ``sum_ij coefficients[i, j] C[i, j]``, in terms of diagonal and columns when they suffice."""
+    n, k = coefficients.shape
+    off = np.ones((n, k), bool)
+    named = np.flatnonzero(match >= 0)
+    off[match[named], named] = False
+    first = np.argmax(off, axis=0)
+    column = np.where(off.any(axis=0), coefficients[first, np.arange(k)], 0.0)
+    if not np.array_equal(coefficients[off], np.broadcast_to(column, (n, k))[off]):
+        return Linear(full=sp.csr_array(coefficients.reshape(1, -1)))
+    diagonal = np.zeros(k)
+    diagonal[named] = coefficients[match[named], named] - column[named]
+    return Linear(diagonal=sp.csr_array(diagonal[None]), column=sp.csr_array(column[None]))
+
+
+@dataclass(frozen=True)
+class Functions:
+    """``u = matrix @ z + constant`` for statistics ``z`` of one layout, with the reach of each entry."""
+
+    layout: Layout
+    matrix: Any
+    constant: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Axes and class priors of the data, the slice a metric looks at, and the functions asked for so far."""
+
+    axes: Axes
+    margins: FloatArray
+    mask: BoolArray
+    asked: list[tuple[Linear, BoolArray]] = field(default_factory=list)
+    nodes: list[Entries] = field(default_factory=list)
+    places: dict[bytes, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, axes: Axes, margins: FloatArray) -> Binding:
+        """Start on all cells."""
+        return cls(axes, margins, np.ones(len(axes.cells), bool))
+
+    def at(self, where: Mapping[str, object]) -> Binding:
+        """Return the same binding, looking at one slice."""
+        inside = replace(self, mask=self.mask & self.axes.cells.mask(**where))
+        if not inside.mass > 0:
+            text = ", ".join(f"{name}={value!r}" for name, value in where.items())
+            raise ValueError(
+                f"no row lies in the slice at({text}){self.where()}; ask for values that occur together"
+            )
+        return inside
+
+    def groups(self, over: str | Sequence[str]) -> dict[tuple[Label, ...], Binding]:
+        """Return one narrower binding for each group that attributes make among the rows looked at."""
+        masks = self.axes.cells.groups(over)
+        parts = {values: replace(self, mask=self.mask & mask) for values, mask in masks.items()}
+        return {values: part for values, part in parts.items() if part.mass > 0}
+
+    @property
+    def prior(self) -> FloatArray:
+        """Probability of each class, jointly with the slice."""
+        return np.asarray(self.margins[self.mask].sum(axis=0))
+
+    @property
+    def mass(self) -> float:
+        """Probability of the slice."""
+        return float(self.prior.sum())
+
+    def where(self) -> str:
+        """Say in words which slice this is."""
+        if self.mask.all():
+            return ""
+        cells = self.axes.cells
+        shown = [
+            ", ".join(f"{n}={v!r}" for n, v in zip(cells.names, cells.values[a], strict=True))
+            for a in np.flatnonzero(self.mask)[:3]
+        ]
+        return f" where {' or '.join(shown)}{' or ...' if self.mask.sum() > 3 else ''}"
+
+    def take(self, metric: Any) -> Node:
+        """Return a metric as a tree; if one of its rates is undefined, the error names the metric."""
+        try:
+            return metric.bind(self)
+        except Undefined as error:
+            raise ValueError(f"{metric}: {error}") from error
+
+    def bind(self, linear: Linear) -> Node:
+        """Return the functions as part of ``u``, or as numbers when no decision changes them."""
+        constant = np.zeros(linear.size) if linear.row is None else linear.row @ self.prior
+        if linear.constant:
+            return Constant(np.asarray(constant))
+        low, high = self._reach(linear)
+        start = end = self.nodes[-1].stop if self.nodes else 0
+        if linear.size <= SHARED:
+            names = self._names(linear)
+            known = [self.places.setdefault(name, place) for place, name in enumerate(names, end)]
+            start = known[0] if known == [*range(known[0], known[0] + linear.size)] else end
+        node = Entries(start, start + linear.size, low + constant, high + constant)
+        if start == end:
+            self.asked.append((linear, self.mask))
+            self.nodes.append(node)
+        return node
+
+    def _names(self, linear: Linear) -> list[bytes]:
+        """Return what tells functions apart, so that what two metrics read is one entry of u."""
+        names = [[self.mask.tobytes()] for _ in range(linear.size)]
+        for part in linear.parts:
+            row, place, value = _entries(part)
+            row, place, value = row[value != 0], place[value != 0], value[value != 0]
+            ends = np.searchsorted(row, np.arange(linear.size + 1))
+            for name, start, stop in zip(names, ends[:-1], ends[1:], strict=True):
+                name += [place[start:stop].tobytes(), value[start:stop].tobytes()]
+        return [b"|".join(name) for name in names]
+
+    def _reach(self, linear: Linear) -> tuple[FloatArray, FloatArray]:
+        """Return the smallest and largest value, when every class may be decided as suits it."""
+        if linear.full is not None:
+            all_entries = _entries(linear.full)
+            low, high = (_most(linear.size, *all_entries, sign, self) for sign in (-1.0, 1.0))
+        else:
+            column = np.zeros((linear.size, self.axes.k))
+            row, place, data = _entries(linear.column)
+            column[row, place] = data
+            own = _entries(linear.diagonal)
+            low, high = (_most_of_columns(sign * column, *own, sign, self) for sign in (-1.0, 1.0))
+        return -low, high
+
+    def extremes(self, node: Node) -> tuple[float, float]:
+        """Return the ends of a linear node of size one over all tensors with these priors."""
+        functions = self.finish()
+        slope = functions.matrix.T @ node.gradient(functions.constant)
+        loss = expand(slope.reshape(shape_of(functions.layout, self.axes)), functions.layout, self.axes)
+        level = node.scalar(functions.constant)
+        low, high = (float((self.margins * end).sum()) for end in (loss.min(axis=2), loss.max(axis=2)))
+        return level + low, level + high
+
+    def finish(self) -> Functions:
+        """Choose the layout and stack all functions asked for."""
+        layout: Layout = "full" if any(linear.full is not None for linear, _ in self.asked) else "diagonal"
+        cells, height, width = shape_of(layout, self.axes)
+        start, rows, columns, data, constants = 0, [], [], [], []
+        for linear, mask in self.asked:
+            inside = np.flatnonzero(mask)
+            for row, place, value in self._places(linear, layout):
+                rows.append(np.tile(row + start, inside.size))
+                columns.append((inside[:, None] * height * width + place).ravel())
+                data.append(np.tile(value, inside.size))
+            start += linear.size
+            prior = self.margins[mask].sum(axis=0)
+            constants.append(np.zeros(linear.size) if linear.row is None else linear.row @ prior)
+        shape = start, cells * height * width
+        matrix = (
+            sp.coo_array((_join(data), (_join(rows), _join(columns))), shape) if data else sp.coo_array(shape)
+        )
+        low, high = _join([e.low for e in self.nodes]), _join([e.high for e in self.nodes])
+        return Functions(layout, matrix.tocsr(), _join(constants), low, high)
+
+    def _places(self, linear: Linear, layout: Layout) -> list[Triplets]:
+        """Return the coefficients of a batch on the statistic of one cell."""
+        n, k, match = self.axes.n, self.axes.k, self.axes.match
+        row, j, value = _entries(linear.diagonal)
+        across, column, share = _entries(linear.column)
+        if layout == "diagonal":
+            return [(row, j, value), (across, k + column, share)]
+        named = match[j] >= 0
+        each = np.arange(n)[:, None] * k
+        return [
+            (row[named], match[j[named]] * k + j[named], value[named]),
+            (np.tile(across, n), (each + column).ravel(), np.tile(share, n)),
+            _entries(linear.full),
+        ]
+
+
+Triplets = tuple[IntArray, IntArray, FloatArray]
+NOTHING: Triplets = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+
+
+def _entries(part: Any) -> Triplets:
+    """Return row, place and value of the coefficients that are not zero."""
+    if part is None:
+        return NOTHING
+    table = part.tocsr()
+    rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    return rows, table.indices.astype(np.int64), table.data
+
+
+def _join(parts: Sequence[Any]) -> Any:
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _most_of_columns(
+    column: FloatArray, row: IntArray, place: IntArray, value: FloatArray, sign: float, b: Binding
+) -> FloatArray:
+    """Return the largest values of functions of columns and diagonal.
+
+    For a row of a class, every decision has the coefficient of its column; the right one has the diagonal's
+    too.
+    """
+    best = column.max(axis=1)
+    second = np.partition(column, -2, axis=1)[:, -2] if b.axes.k > 1 else np.full(best.size, -np.inf)
+    there = column[row, place]
+    others = np.where(there == best[row], second[row], best[row])
+    gain = np.maximum(others, there + sign * value) - best[row]
+    share = np.append(b.prior, 0.0)[b.axes.match[place]]  # none where a decision names no class
+    return best * b.mass + np.bincount(row, share * gain, minlength=best.size)
+
+
+def _most(
+    size: int, row: IntArray, place: IntArray, value: FloatArray, sign: float, b: Binding
+) -> FloatArray:
+    """Return the largest values of functions of all entries: of each class the decision with most."""
+    # Only classes that a function mentions: n * k functions of n * k entries must not cost n ** 3.
+    pairs = row * b.axes.n + place // b.axes.k
+    groups, index, stored = np.unique(pairs, return_inverse=True, return_counts=True)
+    most = np.where(stored < b.axes.k, 0.0, -np.inf)
+    np.maximum.at(most, index, sign * value)
+    return np.asarray(
+        np.bincount(groups // b.axes.n, b.prior[groups % b.axes.n] * most, minlength=size), float
+    )

@@ -1,0 +1,92 @@
+"""Level sets: the convex functions that are all <= 0 exactly where a bound metric keeps a limit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metricfit.exceptions import NotConvex
+from metricfit.functions.curvature import Curvature
+from metricfit.functions.expression import Constant, Largest, Node, Stack, Sum, Total
+from metricfit.functions.nonlinear import Quotient
+from metricfit.types import FloatArray
+
+# A share of rows below this is nothing: a mixture's rounding error, not a row.
+NOTHING = 1e-8
+
+
+def at_most(node: Node, limit: float) -> Node:
+    """Return convex functions that are all <= 0 exactly where ``node <= limit``.
+
+    A quotient is multiplied out (its denominator is never negative), a maximum is split, a rescaled metric is
+    unscaled; what remains must be convex. Where a denominator is zero the rate is one of nothing, and keeps
+    every limit.
+    """
+    match node:
+        case Quotient(over, under, _) if node.curvature is Curvature.RATIO:
+            return Sum(((1.0, over), (-limit, under)))
+        case Largest(part):
+            return at_most(part, limit)
+        case Stack(parts):
+            return Stack(tuple(at_most(part, limit) for part in parts))
+    scale, part, level = _unscaled(node, limit)
+    if part is not node:
+        return at_most(part, level) if scale > 0 else at_least(part, level)
+    if node.curvature.is_convex:
+        return Sum(((1.0, node),), -limit)
+    raise NotConvex
+
+
+def at_least(node: Node, limit: float) -> Node:
+    """Return convex functions that are all <= 0 exactly where ``node >= limit``."""
+    match node:
+        case Quotient(over, under, _) if node.curvature is Curvature.RATIO:
+            return Sum(((-1.0, over), (limit, under)))
+        case Largest(part) if part.size == 1:
+            return at_least(part, limit)
+        case Stack(parts):
+            return Stack(tuple(at_least(part, limit) for part in parts))
+    scale, part, level = _unscaled(node, limit)
+    if part is not node:
+        return at_least(part, level) if scale > 0 else at_most(part, level)
+    if node.curvature.is_concave:
+        return Sum(((-1.0, node),), limit)
+    raise NotConvex
+
+
+def defined(node: Node, u: FloatArray) -> FloatArray:
+    """Return the values of a node where rates of nothing are NaN, and a maximum is over the others.
+
+    This is how `at_most` and `at_least` see it: a precision where nothing was decided so keeps every limit,
+    and the worst of several precisions is that of those there are.
+    """
+    match node:
+        case Quotient(_, under, _):
+            return np.where(under.value(u) < NOTHING, np.nan, node.value(u))
+        case Largest(part):
+            values = defined(part, u)
+            known = values[~np.isnan(values)]
+            return np.array([known.max() if known.size else np.nan])
+        case Stack(parts):
+            return np.concatenate([defined(part, u) for part in parts])
+        case Sum():
+            return node.added([defined(part, u) for _, part in node.terms])
+        case Total(weights, part):
+            return np.array([weights @ defined(part, u)])
+    return node.value(u)
+
+
+def _unscaled(node: Node, limit: float) -> tuple[float, Node, float]:
+    """Return scale, part and level: comparing part with level is comparing node with limit.
+
+    Only where the node is a number times one part plus a number; otherwise the part is the node itself.
+    """
+    match node:
+        case Total(weights, part) if part.size == 1 and weights[0] != 0:
+            return float(weights[0]), part, limit / float(weights[0])
+        case Sum(terms, constant):
+            added = [(c, p) for c, p in terms if isinstance(p, Constant) and p.size == 1]
+            rest = [(c, p) for c, p in terms if not (isinstance(p, Constant) and p.size == 1) and c != 0]
+            if len(rest) == 1 and rest[0][1].size == node.size:
+                shift = constant + sum(c * float(p.values[0]) for c, p in added)
+                return rest[0][0], rest[0][1], (limit - shift) / rest[0][0]
+    return 1.0, node, limit

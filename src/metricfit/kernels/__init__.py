@@ -1,0 +1,1 @@
+"""Decide and count: the inner loops, each compiled one beside its NumPy twin."""

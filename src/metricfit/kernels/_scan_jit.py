@@ -1,0 +1,246 @@
+"""Numba kernels behind :mod:`metricfit.kernels.scan_loops`; import this module only when one of them runs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+ROUNDING = 1e-12
+# A factor that lets in all rows there are: probabilities below its inverse are none.
+MOST = 1e200
+
+
+@njit
+def _hit(r, named, proba, labels, trust, tilt, scale):
+    """Return how much of a row is right if it is given a class."""
+    if named < 0:
+        return 0.0
+    right = 1.0 - trust if labels[r] == named else 0.0
+    if trust > 0:
+        right += trust * proba[r, named] * tilt[named] * (scale[r] if scale.size else 1.0)
+    return right
+
+
+@njit(nogil=True, cache=True)
+def moving_rows(
+    table, column, slope, offset, cell,
+    decisions, best, proba, labels, weights, match, trust, tilt, scale,
+    decision, own, rate, anew, low, high,
+    members, at, rows, left, weight, won, lost,
+):  # fmt: skip
+    """Write the rows that a weight moves and return their number."""
+    count, equal = 0, 1.0 / decisions.size
+    named = match[decision]
+    for i in range(members.size):
+        r = members[i]
+        a = cell[r] if cell.size else 0
+        other, leaves = best[r], np.int64(decisions[r])
+        if leaves == decision:
+            other = -np.inf
+            for j in range(column.size):
+                score = slope[a, j] * table[r, column[j]] + offset[a, j]
+                if score >= other and j != decision:
+                    other, leaves = score, j
+        constant = offset[a, decision]
+        score = slope[a, decision] * own[r] + constant
+        if rate.size == 0:
+            point = other - score + (constant if anew else 0.0)
+        elif rate[r] > 0:
+            over = other - (constant if anew else score)
+            if over < low * rate[r] or over > high * rate[r]:
+                continue  # most rows are out of reach, and a quotient takes longer
+            point = over / rate[r]
+        else:
+            continue
+        if not (point > low and point < high):
+            continue
+        w = weights[r] if weights.size else equal
+        at[count], rows[count], left[count], weight[count] = point, r, leaves, w
+        won[count] = w * _hit(r, named, proba, labels, trust, tilt, scale)
+        lost[count] = w * _hit(r, match[leaves], proba, labels, trust, tilt, scale)
+        count += 1
+    return count
+
+
+@njit
+def _ratio(terms, j, hit, made):
+    under = terms[1, 0, j] + terms[1, 1, j] * hit + terms[1, 2, j] * made
+    if abs(under) <= ROUNDING:
+        return 0.0
+    return (terms[0, 0, j] + terms[0, 1, j] * hit + terms[0, 2, j] * made) / under
+
+
+@njit(nogil=True, cache=True)
+def ratio_sums(order, left, weight, won, lost, decision, hit, made, terms, sums):
+    """Add up the quotients of all decisions, before and after each row enters one."""
+    k = hit.size
+    parts = np.empty(k)
+    total = 0.0
+    for j in range(k):
+        parts[j] = _ratio(terms, j, hit[j], made[j])
+        total += parts[j]
+    sums[0] = total
+    for i in range(order.size):
+        r = order[i]
+        j = left[r]
+        hit[j] -= lost[r]
+        made[j] -= weight[r]
+        hit[decision] += won[r]
+        made[decision] += weight[r]
+        before = parts[j] + parts[decision]
+        parts[j] = _ratio(terms, j, hit[j], made[j])
+        parts[decision] = _ratio(terms, decision, hit[decision], made[decision])
+        total += parts[j] + parts[decision] - before
+        sums[i + 1] = total
+
+
+@njit
+def _spread(x, positive):
+    # The bits of a positive number are nearly its logarithm.
+    return np.float64(np.float64(x).view(np.int64)) if positive else x
+
+
+@njit
+def _sort(at, order, bucket, positive):
+    """Write the order of values: by buckets first, then within each; positive values are spread by their logarithms."""
+    count = at.size
+    starts = np.zeros(count + 1, np.int64)
+    low, high = _spread(at.min(), positive), _spread(at.max(), positive)
+    scale = (count - 1) / (high - low) if high > low else 0.0
+    for i in range(count):
+        bucket[i] = int((_spread(at[i], positive) - low) * scale)
+        starts[bucket[i] + 1] += 1
+    for b in range(count):
+        starts[b + 1] += starts[b]
+    for i in range(count):
+        place = starts[bucket[i]]
+        starts[bucket[i]] += 1
+        order[place] = i
+    for i in range(1, count):
+        item, place = order[i], i
+        while place > 0 and at[order[place - 1]] > at[item]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = item
+
+
+@njit
+def _best_count(at, order, series, here, closest, size, gain):
+    """Return how many rows to let in: where the series is smallest, and some weight does so."""
+    count = order.size
+    best, least = here, series[here] - gain
+    for i in range(count + 1):
+        if series[i] >= least:
+            continue
+        if 0 < i < count:
+            below, above = at[order[i - 1]], at[order[i]]
+            if above - below <= closest * (size + abs(above) + abs(below)):
+                continue
+        best, least = i, series[i]
+    return best
+
+
+@njit
+def _within(best, own, factor, constant, members):
+    """Write the rows whose score under a factor and a constant is above their best, and return their number."""
+    count = 0
+    for r in range(best.size):
+        members[count] = r
+        count += best[r] < factor * own[r] + constant
+    return count
+
+
+@njit(nogil=True, cache=True)
+def sweep_ratios(
+    table, column, slope, offset, cell,
+    decisions, best, proba, labels, weights, match, trust, tilt, scale,
+    columns, sweeps, reach, anywhere, gain, tol, closest, terms, sign, hit, made,
+):  # fmt: skip
+    """Give factors and constants in turn the best value within reach; return the numbers of moves and of scans.
+
+    Each sweep but the first goes through the weights that have moved in the last one. With ``anywhere``, factors
+    may go to any positive value. A sweep that gains at most ``tol`` is the last.
+    """
+    moves, scans, k, size = 0, 0, column.size, decisions.size
+    at, weight, won, lost = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    rows, left, order = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    members = np.empty(size + 1, np.int64)
+    series, active = np.empty(size + 1), np.ones(2 * k, np.bool_)
+    gained = np.inf
+    for line in range(sweeps * 2 * k):
+        which = line % (2 * k)
+        j, factor = which % k, which < k
+        if which == 0:
+            if gained <= tol:
+                break
+            gained = 0.0
+        if not active[which] or match[j] < 0 or slope[0, j] <= 0:
+            continue
+        active[which] = False
+        scans += 1
+        old = slope[0, j] if factor else offset[0, j]
+        width = reach * slope[0, j] / 4
+        low, high = (old / (1 + reach), old * (1 + reach)) if factor else (old - width, old + width)
+        if factor and anywhere:
+            low, high = 0.0, MOST
+        own = columns[match[j]]
+        # Most rows are far from entering most decisions, and one comparison along a column says so.
+        tried = _within(best, own, high if factor else slope[0, j], offset[0, j] if factor else high, members)
+        count = moving_rows(
+            table, column, slope, offset, cell,
+            decisions, best, proba, labels, weights, match, trust, tilt, scale,
+            j, own, own if factor else own[:0], True, low, high,
+            members[:tried], at, rows, left, weight, won, lost,
+        )  # fmt: skip
+        if count == 0:
+            continue
+        _sort(at[:count], order[:count], members, factor)
+        here = 0
+        for i in range(count):
+            if decisions[rows[i]] == j:
+                here += 1
+        _enter(order[:here], left, weight, won, lost, j, hit, made, -1.0)
+        ratio_sums(
+            order[:count], left, weight, won, lost, j, hit.copy(), made.copy(), terms, series[: count + 1]
+        )
+        for i in range(count + 1):
+            series[i] *= sign
+        # A constant is as exact as the scores that it is added to, which are of size one.
+        chosen = _best_count(
+            at, order[:count], series[: count + 1], here, closest, 0.0 if factor else 2.0, gain
+        )
+        _enter(order[:chosen], left, weight, won, lost, j, hit, made, 1.0)
+        if chosen == here:
+            continue
+        moves += 1
+        active[which] = True
+        gained += series[here] - series[chosen]
+        new = (at[order[max(chosen - 1, 0)]] + at[order[min(chosen, count - 1)]]) / 2
+        if chosen == 0 or chosen == count:
+            new = (new + (low if chosen == 0 else min(high, 3 * new))) / 2
+        if factor:
+            slope[:, j] = new
+        else:
+            offset[:, j] = new
+        for i in range(chosen, count):
+            r = rows[order[i]]
+            if decisions[r] == j:
+                decisions[r] = left[order[i]]
+                best[r] = slope[0, decisions[r]] * table[r, column[decisions[r]]] + offset[0, decisions[r]]
+        for i in range(chosen):
+            decisions[rows[order[i]]] = j
+        for r in range(decisions.size):
+            if decisions[r] == j:
+                best[r] = slope[0, j] * table[r, column[j]] + offset[0, j]
+    return moves, scans
+
+
+@njit
+def _enter(order, left, weight, won, lost, decision, hit, made, sign):
+    """Let rows in (or out, with a negative sign) and keep the sums up to date."""
+    for i in range(order.size):
+        r = order[i]
+        hit[left[r]] -= sign * lost[r]
+        made[left[r]] -= sign * weight[r]
+        hit[decision] += sign * won[r]
+        made[decision] += sign * weight[r]

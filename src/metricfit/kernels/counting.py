@@ -1,0 +1,229 @@
+"""Decide and count: the kernels that every pass over the rows is made of.
+
+A *rule* is a loss of shape (cells, 2, k) or (cells, n, k), see :mod:`metricfit.data.layout`. It gives a row of
+probabilities the decision with the smallest score, the larger index of equal scores; scores are computed
+in the dtype of the probabilities. Counts are float64 sums of the rows' weights.
+
+:mod:`metricfit.kernels.counting_numpy` says in a few lines what is computed. Small inputs go there, so that a
+small job does not wait for numba; larger ones go to :mod:`metricfit.kernels.counting_numba`, which takes the
+same decisions bit for bit.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from metricfit.data.layout import Layout
+from metricfit.kernels.counting_numpy import (
+    confusion_numpy,
+    count_numpy,
+    decide_numpy,
+    mixture_confusion_numpy,
+)
+from metricfit.types import FloatArray, IntArray
+
+Engine = Literal["auto", "numpy", "numba"]
+
+# Products up to which a pass stays in NumPy, where it then takes some milliseconds. Numba takes a second to
+# import and load, and several to compile on first use: a job needs hundreds of passes to gain by it.
+NUMPY_WORK = 500_000
+
+
+def decide(
+    P: FloatArray,
+    cell: IntArray | None,
+    loss: FloatArray,
+    match: IntArray,
+    *,
+    layout: Layout,
+    out: IntArray | None = None,
+    threads: int | None = None,
+    engine: Engine = "auto",
+) -> IntArray:
+    """Return the decision of each row.
+
+    Parameters
+    ----------
+    P : array of shape (N, n)
+        Finite probabilities, float32 or float64.
+    cell : int array of shape (N,) or None
+        Cell of each row; None means that there is one.
+    loss : array of shape (cells, 2, k) or (cells, n, k)
+        Finite loss of the layout.
+    match : int array of shape (k,)
+        Class that each decision names, or -1.
+    layout : {"diagonal", "full"}
+        Layout of the loss.
+    out : int32 array of shape (N,), optional
+        Where to put the decisions.
+    threads : int, optional
+        Number of threads that share the rows; None means one, -1 all cores, as ``n_jobs``.
+    engine : {"auto", "numpy", "numba"}
+        What computes.
+
+    Returns
+    -------
+    int32 array of shape (N,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricfit.kernels.counting import decide
+    >>> P = np.array([[0.9, 0.1], [0.7, 0.3]])
+    >>> loss = np.array([[[0.0, 1.0], [3.0, 0.0]]])
+    >>> decide(P, None, loss, np.array([0, 1]), layout="full")
+    array([0, 1], dtype=int32)
+    """
+    if _in_numpy(engine, _work(P, loss, layout)):
+        return decide_numpy(P, cell, loss, match, layout=layout, out=out)
+    from metricfit.kernels.counting_numba import decide_numba
+
+    return decide_numba(P, cell, loss, match, layout=layout, out=out, threads=threads)
+
+
+def count(
+    P: FloatArray,
+    y: IntArray | None,
+    cell: IntArray | None,
+    weight: FloatArray | None,
+    loss: FloatArray,
+    match: IntArray,
+    *,
+    layout: Layout,
+    threads: int | None = None,
+    engine: Engine = "auto",
+) -> FloatArray:
+    """Return the statistic that the rule of a loss reaches.
+
+    Parameters
+    ----------
+    P, cell, loss, match, layout, threads, engine
+        As in `decide`.
+    y : int array of shape (N,) or None
+        Class of each row; None counts the probabilities as soft labels.
+    weight : float64 array of shape (N,) or None
+        Weights that add up to 1; None means 1/N each.
+
+    Returns
+    -------
+    float64 array of the shape of the loss
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricfit.kernels.counting import count
+    >>> P = np.array([[0.9, 0.1], [0.7, 0.3]])
+    >>> loss = np.array([[[-1.0, -3.0], [0.0, 0.0]]])
+    >>> count(P, np.array([0, 1]), None, None, loss, np.array([0, 1]), layout="diagonal")
+    array([[[0.5, 0.5],
+            [0.5, 0.5]]])
+    """
+    if _in_numpy(engine, _work(P, loss, layout)):
+        return count_numpy(P, y, cell, weight, loss, match, layout=layout)
+    from metricfit.kernels.counting_numba import count_numba
+
+    return count_numba(P, y, cell, weight, loss, match, layout=layout, threads=threads)
+
+
+def confusion(
+    P: FloatArray,
+    y: IntArray | None,
+    cell: IntArray | None,
+    weight: FloatArray | None,
+    decisions: IntArray,
+    n_cells: int,
+    n_decisions: int,
+    *,
+    threads: int | None = None,
+    engine: Engine = "auto",
+) -> FloatArray:
+    """Return the confusion tensor (cells, classes, decisions) of given decisions.
+
+    Parameters
+    ----------
+    P, y, cell, weight, threads, engine
+        As in `count`.
+    decisions : int array of shape (N,)
+        Decision of each row.
+    n_cells, n_decisions : int
+        Number of cells and of decisions.
+
+    Returns
+    -------
+    float64 array of shape (n_cells, n, n_decisions)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricfit.kernels.counting import confusion
+    >>> P = np.array([[0.75, 0.25], [0.5, 0.5]])
+    >>> confusion(P, None, None, None, np.array([0, 1]), 1, 2)
+    array([[[0.375, 0.25 ],
+            [0.125, 0.25 ]]])
+    """
+    if _in_numpy(engine, P.size if y is None else len(P)):
+        return confusion_numpy(P, y, cell, weight, decisions, n_cells, n_decisions)
+    from metricfit.kernels.counting_numba import confusion_numba
+
+    return confusion_numba(P, y, cell, weight, decisions, n_cells, n_decisions, threads=threads)
+
+
+def mixture_confusion(
+    P: FloatArray,
+    y: IntArray | None,
+    cell: IntArray | None,
+    weight: FloatArray | None,
+    losses: FloatArray,
+    cell_weights: FloatArray,
+    match: IntArray,
+    *,
+    layout: Layout,
+    threads: int | None = None,
+    engine: Engine = "auto",
+) -> FloatArray:
+    """Return the expected confusion tensor of a mixture of rules in each cell, in one read of P.
+
+    Parameters
+    ----------
+    P, y, cell, weight, match, layout, threads, engine
+        As in `count`.
+    losses : array of shape (rules, cells, 2, k) or (rules, cells, n, k)
+        The rules.
+    cell_weights : array of shape (cells, rules)
+        Weight of each rule in each cell.
+
+    Returns
+    -------
+    float64 array of shape (cells, n, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricfit.kernels.counting import mixture_confusion
+    >>> P = np.array([[0.75, 0.25], [0.5, 0.5]])
+    >>> always = np.array([[[[0.0, 1.0], [0.0, 1.0]]], [[[1.0, 0.0], [1.0, 0.0]]]])
+    >>> mixture_confusion(P, np.array([0, 1]), None, None, always, np.array([[0.25, 0.75]]),
+    ...                   np.array([0, 1]), layout="full")
+    array([[[0.125, 0.375],
+            [0.125, 0.375]]])
+    """
+    if _in_numpy(engine, _work(P, losses[0], layout)):
+        return mixture_confusion_numpy(P, y, cell, weight, losses, cell_weights, match, layout=layout)
+    from metricfit.kernels.counting_numba import mixture_confusion_numba
+
+    return mixture_confusion_numba(
+        P, y, cell, weight, losses, cell_weights, match, layout=layout, threads=threads
+    )
+
+
+def _work(P: FloatArray, loss: FloatArray, layout: Layout) -> int:
+    """Return how many products a pass takes."""
+    if layout not in ("diagonal", "full"):
+        raise ValueError(f"layout must be 'diagonal' or 'full', got {layout!r}")
+    return len(P) * loss.shape[2] * (P.shape[1] if layout == "full" else 1)
+
+
+def _in_numpy(engine: Engine, work: int) -> bool:
+    if engine not in ("auto", "numpy", "numba"):
+        raise ValueError(f"engine must be 'auto', 'numpy' or 'numba', got {engine!r}")
+    return engine == "numpy" or (engine == "auto" and work <= NUMPY_WORK)

@@ -1,0 +1,272 @@
+"""The compiled twins of the kernels: rows in chunks, shared by threads. Importing this module imports numba.
+
+A chunk adds up a small statistic of its own. Chunks depend on the shape of the data only and are summed in
+order, so that the number of threads does not change a single bit of the result.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+
+from metricfit.data.layout import Layout
+from metricfit.kernels import _counting_jit as _jit
+from metricfit.types import FloatArray, IntArray
+
+T = TypeVar("T")
+Rule = Callable[["_Rows", IntArray], IntArray]
+
+# Entries of P in a chunk: enough to forget what a call costs, and few enough to be in the cache still when
+# a chunk is read again.
+CHUNK = 2**21
+
+
+def decide_numba(
+    P: FloatArray,
+    cell: IntArray | None,
+    loss: FloatArray,
+    match: IntArray,
+    *,
+    layout: Layout,
+    out: IntArray | None = None,
+    threads: int | None = None,
+) -> IntArray:
+    """Return the decision with the smallest score, the larger index of equal ones."""
+    rows, rule = _Rows.of(P, None, cell, None), _rule(P, loss, match, layout)
+    decisions = np.empty(len(P), np.int32) if out is None else out
+
+    def task(chunk: slice) -> None:
+        rule(rows[chunk], decisions[chunk])
+
+    for _ in _each(task, _chunks(P, 0), threads):
+        pass
+    return decisions
+
+
+def count_numba(
+    P: FloatArray,
+    y: IntArray | None,
+    cell: IntArray | None,
+    weight: FloatArray | None,
+    loss: FloatArray,
+    match: IntArray,
+    *,
+    layout: Layout,
+    threads: int | None = None,
+) -> FloatArray:
+    """Return the statistic that the rule of a loss reaches."""
+    rows = _Rows.of(P, y, cell, weight)
+    n_cells, _, k = loss.shape
+    if layout == "full":
+        rule = _rule(P, loss, match, layout)
+
+        def task(chunk: slice) -> FloatArray:
+            part = rows[chunk]
+            return _tensor(part, rule(part, np.empty(len(part.P), np.int32)), n_cells, k)
+
+    else:
+        lines = _lines(P, loss, match)
+
+        def task(chunk: slice) -> FloatArray:
+            part, banks = rows[chunk], np.zeros((_jit.BANKS, n_cells, k, 2))
+            if part.y is None:
+                _jit.count_soft_hits(part.P, part.cell, part.weight, *lines, banks)
+                return banks.sum(axis=0).swapaxes(1, 2)
+            _jit.count_hits(part.P, part.y, part.cell, part.weight, *lines, banks)
+            sums = banks.sum(axis=0)
+            sums[:, :, 0] += sums[:, :, 1]
+            return sums[:, :, ::-1].swapaxes(1, 2)
+
+    return _total(_each(task, _chunks(P, loss.size), threads), P, weight)
+
+
+def confusion_numba(
+    P: FloatArray,
+    y: IntArray | None,
+    cell: IntArray | None,
+    weight: FloatArray | None,
+    decisions: IntArray,
+    n_cells: int,
+    n_decisions: int,
+    *,
+    threads: int | None = None,
+) -> FloatArray:
+    """Return the confusion tensor (cells, classes, decisions) of given decisions."""
+    rows = _Rows.of(P, y, cell, weight)
+    decisions = np.asarray(decisions, np.int32)
+
+    def task(chunk: slice) -> FloatArray:
+        return _tensor(rows[chunk], decisions[chunk], n_cells, n_decisions)
+
+    return _total(_each(task, _chunks(P, n_cells * P.shape[1] * n_decisions), threads), P, weight)
+
+
+def mixture_confusion_numba(
+    P: FloatArray,
+    y: IntArray | None,
+    cell: IntArray | None,
+    weight: FloatArray | None,
+    losses: FloatArray,
+    cell_weights: FloatArray,
+    match: IntArray,
+    *,
+    layout: Layout,
+    threads: int | None = None,
+) -> FloatArray:
+    """Return the expected confusion tensor of a mixture of rules in each cell."""
+    rows = _Rows.of(P, y, cell, weight)
+    n_cells, n, k = cell_weights.shape[0], P.shape[1], losses.shape[3]
+    # Each cell uses few of the rules. Turn q decides a row by the q-th heaviest rule of its own cell.
+    cells, heaviest = np.arange(n_cells), np.argsort(-cell_weights, axis=1, kind="stable")
+    turns = heaviest.T[: np.count_nonzero(cell_weights, axis=1).max()]
+    rules = [_rule(P, losses[q, cells], match, layout) for q in turns]
+    shares = np.stack([cell_weights[cells, q] for q in turns], axis=1)
+
+    def task(chunk: slice) -> FloatArray:
+        part, decisions = rows[chunk], np.empty((len(rules), chunk.stop - chunk.start), np.int32)
+        for rule, made in zip(rules, decisions, strict=True):
+            rule(part, made)
+        if part.y is None:
+            sums = np.zeros((n_cells, k, n))
+            _jit.tally_soft_mixture(part.P, part.cell, part.weight, decisions.T.copy(), shares, sums)
+            return sums.swapaxes(1, 2)
+        parts = zip(shares.T, decisions, strict=True)
+        total: Any = sum(share[:, None, None] * _tensor(part, made, n_cells, k) for share, made in parts)
+        return total
+
+    return _total(_each(task, _chunks(P, n_cells * n * k), threads), P, weight)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows as the compiled functions take them: where these test for it, an empty array stands for None."""
+
+    P: FloatArray
+    y: IntArray | None
+    cell: IntArray
+    weight: FloatArray
+
+    @classmethod
+    def of(cls, P: FloatArray, y: IntArray | None, cell: IntArray | None, weight: FloatArray | None) -> _Rows:
+        return cls(
+            P,
+            None if y is None else _read_only(y, np.int32),
+            _read_only(() if cell is None else cell, np.int32),
+            _read_only(() if weight is None else weight, np.float64),
+        )
+
+    def __getitem__(self, chunk: slice) -> _Rows:
+        y = None if self.y is None else self.y[chunk]
+        return _Rows(_read_only(self.P[chunk], self.P.dtype), y, self.cell[chunk], self.weight[chunk])
+
+
+def _read_only(values: npt.ArrayLike, dtype: npt.DTypeLike) -> Any:
+    # Memory-mapped data often are, and numba compiles once more for arrays that are not.
+    array = np.ascontiguousarray(values, dtype).view()
+    array.flags.writeable = False
+    return array
+
+
+def _rule(P: FloatArray, loss: FloatArray, match: IntArray, layout: Layout) -> Rule:
+    """Return the function that decides a chunk, with the loss in the form its kernel wants."""
+    kernel: Callable[..., None] = _jit.decide_diagonal if layout == "diagonal" else _jit.decide_full
+    arguments = _lines(P, loss, match) if layout == "diagonal" else (_strips(P, loss),)
+
+    def rule(rows: _Rows, out: IntArray) -> IntArray:
+        kernel(rows.P, rows.cell, *arguments, out)
+        return out
+
+    return rule
+
+
+def _lines(P: FloatArray, loss: FloatArray, match: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return slope and offset of each score, padded by scores that are never the smallest, and the match."""
+    n_cells, _, k = loss.shape
+    shape = n_cells, -(-k // _jit.PAD) * _jit.PAD
+    slope, offset = np.zeros(shape, P.dtype), np.full(shape, np.inf, P.dtype)
+    slope[:, :k] = np.where(match >= 0, loss[:, 0], 0)
+    offset[:, :k] = loss[:, 1] + 0.0  # makes 0.0 of -0.0
+    return slope, offset, _read_only(match, np.int64)
+
+
+def _strips(P: FloatArray, loss: FloatArray) -> FloatArray:
+    """Return a full loss with the classes in strips: (cells, strips, k, STRIP)."""
+    n_cells, n, k = loss.shape
+    padded = np.zeros((n_cells, -(-n // _jit.STRIP) * _jit.STRIP, k), P.dtype)
+    padded[:, :n] = loss
+    return padded.reshape(n_cells, -1, _jit.STRIP, k).swapaxes(2, 3).copy()
+
+
+def _tensor(rows: _Rows, decisions: IntArray, n_cells: int, n_decisions: int) -> FloatArray:
+    n, decisions = rows.P.shape[1], _read_only(decisions, np.int32)
+    if rows.y is None:
+        sums = np.zeros((n_cells, n_decisions, n))
+        _jit.tally_soft(rows.P, rows.cell, rows.weight, decisions, sums)
+        return sums.swapaxes(1, 2)
+    sums = np.zeros((n_cells, n, n_decisions))
+    _jit.tally_labels(rows.y, rows.cell, rows.weight, decisions, sums)
+    return sums
+
+
+def _chunks(P: FloatArray, size: int) -> list[slice]:
+    """Cut the rows into chunks: eight or more if there is enough to do, none small beside its statistic."""
+    entries = max(min(CHUNK, P.size // 8), CHUNK // 16, 4 * size)
+    step = max(1, -(-entries // P.shape[1]))
+    return [slice(start, min(start + step, len(P))) for start in range(0, len(P), step)]
+
+
+def _each(task: Callable[[slice], T], chunks: list[slice], threads: int | None) -> Iterator[T]:
+    """Return the results of a task for all chunks, in order."""
+    n_threads = 1 if threads in (None, 1) else min(effective_n_jobs(threads), len(chunks))
+    return _shared(task, chunks, n_threads - 1) if n_threads > 1 else map(task, chunks)
+
+
+def _shared(task: Callable[[slice], T], chunks: list[slice], n_helpers: int) -> Iterator[T]:
+    """Yield results in order, while this thread and its helpers each take the next chunk that is left.
+
+    To wake a helper once costs less than to hand it every chunk, which matters in a call of a millisecond.
+    """
+    left, done = iter(range(len(chunks))), 0
+    results: dict[int, T] = {}
+
+    def work() -> None:
+        for place in left:  # a step of an iterator of a range is one step of the interpreter
+            results[place] = task(chunks[place])
+
+    pool = _pool(os.getpid(), n_helpers)
+    helpers = [pool.submit(work) for _ in range(n_helpers)]
+    try:
+        for place in left:
+            results[place] = task(chunks[place])
+            while done in results:
+                yield results.pop(done)
+                done += 1
+    finally:
+        for _ in left:  # nothing if all went well
+            pass
+        for helper in helpers:
+            if not helper.cancel():  # the pool may have been too busy to start it
+                helper.result()
+    while done in results:
+        yield results.pop(done)
+        done += 1
+
+
+@cache
+def _pool(pid: int, n_helpers: int) -> ThreadPoolExecutor:
+    # Kept, as to start threads takes longer than many a call. For each process its own: threads do not live
+    # on in a process that was forked.
+    return ThreadPoolExecutor(n_helpers, thread_name_prefix="metricfit")
+
+
+def _total(statistics: Iterator[FloatArray], P: FloatArray, weight: FloatArray | None) -> FloatArray:
+    total: Any = sum(statistics)
+    return np.ascontiguousarray(total / len(P) if weight is None else total)

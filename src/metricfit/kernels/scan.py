@@ -1,0 +1,318 @@
+"""Exact scans: what happens to every row while one weight of a rule goes through all its values.
+
+A row takes the decision with the highest score. While the weight of one decision grows, a row enters that
+decision at one breakpoint and never leaves it again, so one sort of the breakpoints lists every rule that the
+weight can make, and the statistics of all of them are prefix sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from metricfit.data.layout import Layout, shape_of
+from metricfit.data.rows import Rows
+from metricfit.kernels.counting import Engine, decide
+from metricfit.kernels.scan_loops import Move, Moving, Scores, State, ascending, fixed, moving_rows, prefix
+from metricfit.types import BoolArray, FloatArray, IntArray
+
+Kind = Literal["slope", "offset"]
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The rows that one weight moves, and the order in which they enter its decision.
+
+    Parameters
+    ----------
+    decision, kind, cell
+        Which weight: the factor of the probability ("slope") or the constant ("offset") of a decision's score,
+        in one cell or in all (None).
+    moving : Moving
+        The rows, the decision of each below its breakpoint, and what it counts.
+    order : int array of shape (rows,)
+        Their order.
+    at : array of shape (rows,)
+        The breakpoints in this order, ascending: a row is decided so when the weight is larger.
+    here : int
+        How many rows are decided so now.
+    apart : bool array of shape (rows + 1,)
+        Whether some weight lets in just 0, 1, 2, ... rows: breakpoints may coincide.
+    low, high : float
+        The weights between which this is all that changes.
+    """
+
+    decision: int
+    kind: Kind
+    cell: int | None
+    moving: Moving
+    order: IntArray
+    at: FloatArray
+    here: int
+    apart: BoolArray
+    low: float
+    high: float
+
+    def __len__(self) -> int:
+        return self.at.size
+
+    def part(self, first: int, last: int | None = None) -> Moving:
+        """Return some of the rows, in order."""
+        chosen = self.order[first:last]
+        at, rows, left, weight, won, lost = self.moving
+        return Moving(at[chosen], rows[chosen], left[chosen], weight[chosen], won[chosen], lost[chosen])
+
+    def weight_for(self, count: int) -> float:
+        """Return a weight that lets the first ``count`` rows in."""
+        if 0 < count < len(self):
+            return float(self.at[count - 1] + self.at[count]) / 2
+        end = float(self.at[0]) if count == 0 else float(self.at[-1])
+        limit = self.low if count == 0 else self.high
+        if np.isfinite(limit):
+            return (end + limit) / 2
+        far = max(1.0, abs(end))
+        return end - far if count == 0 else end + far
+
+
+class Sweep(NamedTuple):
+    """How often and how far to look (factors perhaps anywhere), and what a move and a whole sweep must gain."""
+
+    sweeps: int
+    reach: float
+    anywhere: bool
+    gain: float
+    tol: float = 0.0
+
+
+class Scan:
+    """A rule on rows in memory, one weight of which is moved at a time.
+
+    Parameters
+    ----------
+    rows : Rows
+        The data.
+    trust : float
+        The share of each row that is counted by its probabilities as soft labels; the rest by its label.
+    loss : array
+        The loss of the rule to begin with.
+    layout : {"diagonal", "full"}
+        Its layout.
+    engine : {"auto", "numpy", "numba"}
+        What computes.
+    shifted : bool
+        Whether probabilities are counted after the shift that makes them fit the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricfit.oracles import Rows
+    >>> rows = Rows.of(np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]]), [0, 1, 1])
+    >>> scan = Scan(rows, 0.0, np.array([[[-1.0, -1.0], [0.0, 0.0]]]), "diagonal")
+    >>> line = scan.line(1, "slope")
+    >>> line.at.round(2).tolist(), line.here
+    ([0.25, 1.5, 9.0], 1)
+    >>> scan.move(line, 2)
+    >>> scan.decisions.tolist()
+    [0, 1, 1]
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        trust: float,
+        loss: FloatArray,
+        layout: Layout,
+        engine: Engine = "auto",
+        shifted: bool = False,
+    ) -> None:
+        self.rows, self.layout, self.engine = rows, layout, engine
+        self.match = rows.axes.match
+        self.loss = np.array(loss, float)
+        # Scores in the precision of the probabilities do not tell closer breakpoints apart.
+        self.closest = 32 * float(np.finfo(rows.proba.dtype).eps)
+        cells, k = len(rows.axes.cells), rows.axes.k
+        self.cell: IntArray = fixed(np.zeros(0, np.int32) if rows.cells is None else rows.cells)
+        if layout == "diagonal":
+            slope, column = np.where(self.match >= 0, -self.loss[:, 0], 0.0), fixed(np.maximum(self.match, 0))
+            self.scores = Scores(fixed(rows.proba), column, slope, -self.loss[:, 1], self.cell)
+        else:
+            ones, column = np.ones((cells, k)), fixed(np.arange(k, dtype=self.match.dtype))
+            self.scores = Scores(self._products(), column, ones, 0 * ones, self.cell)
+        self.decisions = decide(rows.proba, rows.cells, self.loss, self.match, layout=layout, engine=engine)
+        self.every = np.arange(len(rows))
+        self.best = self.scores.of(self.every, self.decisions)
+        tilt, scale = rows.tilt if shifted else (np.ones(rows.axes.n), np.zeros(0))
+        weights = np.zeros(0) if rows.weights is None else rows.weights
+        proba, labels, weights, tilt, scale = map(fixed, (rows.proba, rows.labels, weights, tilt, scale))
+        held = self.decisions, self.best, proba, labels, weights, self.match
+        self.state = State(*held, float(trust), tilt, scale)
+        self._members: list[IntArray] = []
+
+    def _products(self) -> FloatArray:
+        """Return the scores of a full loss."""
+        proba = self.rows.proba
+        if not self.cell.size:
+            return -(proba @ self.loss[0])
+        scores = np.empty((len(proba), self.rows.axes.k))
+        for a in range(len(self.loss)):
+            scores[self.cell == a] = -(proba[self.cell == a] @ self.loss[a])
+        return scores
+
+    def members(self, cell: int | None) -> IntArray:
+        """Return the rows of a cell, all of them for None."""
+        if cell is None or not self.cell.size:
+            return self.every
+        if not self._members:
+            ends = np.cumsum(np.bincount(self.cell, minlength=len(self.rows.axes.cells)))
+            self._members = np.split(np.argsort(self.cell, kind="stable"), ends[:-1])
+        return self._members[cell]
+
+    @cached_property
+    def _columns(self) -> FloatArray:
+        """The probabilities class by class."""
+        columns: FloatArray = fixed(np.ascontiguousarray(self.rows.proba.T))
+        return columns
+
+    def line(
+        self, decision: int, kind: Kind, cell: int | None = None, reach: float | None = None
+    ) -> Line | None:
+        """Return what a weight moves; None if it moves nothing.
+
+        With ``reach``, only breakpoints near the weight that the rule has: up to ``1 + reach`` times as large
+        or small a factor, or a constant that differs by at most ``reach / 4`` times the factor. In the full
+        layout both come on top of the loss, and are at most ``reach / 4`` times as large as its entries.
+        """
+        if (kind == "slope" and self.match[decision] < 0) or self.rows.axes.k < 2:
+            return None
+        move = self._move(decision, kind, cell, reach)
+        moving = moving_rows(self.scores, self.state, move, self.members(cell), self.engine)
+        if not moving.at.size:
+            return None
+        order, unsorted = ascending(moving.at)
+        at = moving.at[order]
+        # A constant is as exact as the scores that it is added to, which are of size one.
+        size = np.abs(at)
+        size += kind == "offset"
+        apart = np.ones(at.size + 1, bool)
+        np.greater(at[1:] - at[:-1], max(self.closest, unsorted) * (size[1:] + size[:-1]), out=apart[1:-1])
+        here = int(np.count_nonzero(self.decisions[moving.rows] == decision))
+        return Line(decision, kind, cell, moving, order, at, here, apart, move.low, move.high)
+
+    def _move(self, decision: int, kind: Kind, cell: int | None, reach: float | None) -> Move:
+        table, column, *_ = self.scores
+        anew = self.layout == "diagonal"
+        own = fixed(table[:, column[decision]])
+        rate = fixed(self.rows.proba[:, self.match[decision]]) if kind == "slope" else own[:0]
+        return Move(decision, own, rate, anew, *self._ends(decision, kind, cell, reach))
+
+    def sweep(self, terms: FloatArray, sign: float, statistic: FloatArray, how: Sweep) -> tuple[int, int]:
+        """Do at once what lines for all factors and constants do one by one, for the objective ``sign * ratio_sums``.
+
+        The rule must be the same in all cells, and the layout diagonal. Returns the numbers of moves and of scans.
+        """
+        from metricfit.kernels import _scan_jit
+
+        moves, scans = _scan_jit.sweep_ratios(
+            *self.scores, *self.state, self._columns, *how, self.closest, terms, sign, *statistic.sum(axis=0)
+        )
+        self.loss[:, 0] = np.where(self.match >= 0, -self.scores.slope, self.loss[:, 0])
+        self.loss[:, 1] = -self.scores.offset
+        return moves, scans
+
+    def _ends(self, decision: int, kind: Kind, cell: int | None, reach: float | None) -> tuple[float, float]:
+        """Return the interval of weights that are of interest."""
+        cells = slice(None) if cell is None else slice(cell, cell + 1)
+        factors, constants = self.scores.slope[cells, decision], self.scores.offset[cells, decision]
+        if self.layout == "full":
+            # Weights come on top of the loss, so their size is that of its entries.
+            width = (
+                np.inf if reach is None else reach * float(np.abs(self.loss[cells, :, decision]).max()) / 4
+            )
+            return -width, width
+        if kind == "offset":
+            width = np.inf if reach is None or not factors.all() else reach * float(np.abs(factors).max()) / 4
+            return float(constants.min()) - width, float(constants.max()) + width
+        # A factor that turns negative would decide rows so because they are not likely of the class.
+        if not np.all(factors > 0):
+            return -np.inf, np.inf
+        if reach is None:
+            return 0.0, np.inf
+        return float(factors.min()) / (1 + reach), float(factors.max()) * (1 + reach)
+
+    def changes(self, line: Line, first: int = 0, last: int | None = None) -> tuple[FloatArray, IntArray]:
+        """Return what rows of a line add to the statistic by entering: numbers and their places, (rows, entries)."""
+        _, height, k = shape_of(self.layout, self.rows.axes)
+        _, rows, left, weight, won, lost = line.part(first, last)
+        entered = np.full(rows.size, line.decision)
+        if self.layout == "diagonal":
+            data = np.stack([won, weight, -lost, -weight], axis=1)
+            places = np.stack([entered, k + entered, left, k + left], axis=1)
+        elif self.state.trust:
+            half = weight[:, None] * self.state.targets(rows)
+            data, rise = np.concatenate([half, -half], axis=1), np.arange(height) * k
+            places = np.concatenate([rise + entered[:, None], rise + left[:, None]], axis=1)
+        else:
+            data = np.stack([weight, -weight], axis=1)
+            places = self.rows.labels[rows][:, None] * np.int64(k) + np.stack([entered, left], axis=1)
+        if self.cell.size:
+            places = places + self.cell[rows].astype(np.int64)[:, None] * (height * k)
+        return data, places
+
+    def change(self, line: Line, count: int) -> FloatArray:
+        """Return what the statistic changes by if ``count`` rows of a line are decided so instead of those that are."""
+        low, high = sorted((count, line.here))
+        data, places = self.changes(line, low, high)
+        sums = np.bincount(places.ravel(), data.ravel(), minlength=self.loss.size)
+        total: FloatArray = np.asarray(sums, float).reshape(self.loss.shape)
+        return total if count > line.here else -total
+
+    def statistic(self, trust: float | None = None) -> FloatArray:
+        """Return the statistic of the rule as it is, counted as the scan counts or with another share of trust."""
+        cells, _, k = self.loss.shape
+        state = self.state if trust is None else self.state._replace(trust=trust)
+        weight, at = state.masses(self.every), self.decisions.astype(np.int64)
+        if self.cell.size:
+            at += self.cell.astype(np.int64) * k
+        if self.layout == "diagonal":
+            parts = np.stack([weight * state.hits(self.every, self.decisions), weight])
+        else:
+            parts = (weight[:, None] * state.targets(self.every)).T
+        sums = [np.bincount(at, part, minlength=cells * k).reshape(cells, k) for part in parts]
+        return np.stack(sums, axis=1)
+
+    def likeliest(self, decision: int) -> tuple[FloatArray, FloatArray]:
+        """Return the right ones among, and all of, the 0, 1, 2 ... rows that are most likely of a decision's class."""
+        rows, named = self.every, self.match[decision]
+        if named >= 0:
+            rows = np.argsort(-self.rows.proba[:, named])
+        weight = self.state.masses(rows)
+        return prefix(weight * self.state.hits(rows, decision)), prefix(weight)
+
+    def move(self, line: Line, count: int) -> None:
+        """Give a weight the value that lets ``count`` rows in."""
+        weight, decision = line.weight_for(count), line.decision
+        a: Any = slice(None) if line.cell is None else line.cell
+        table, _, slope, offset, _ = self.scores
+        if self.layout == "diagonal":
+            (slope if line.kind == "slope" else offset)[a, decision] = weight
+            self.loss[a, 0 if line.kind == "slope" else 1, decision] = -weight
+        elif line.kind == "slope":
+            rows, named = self.members(line.cell), self.match[decision]
+            table[rows, decision] += weight * self.rows.proba[rows, named]
+            self.loss[a, named, decision] -= weight
+        else:
+            table[self.members(line.cell), decision] += weight
+            self.loss[a, :, decision] -= weight
+        # The score has changed for every row decided so, moved or not.
+        rows, left = line.moving.rows, line.moving.left
+        entered, out = line.order[:count], line.order[count:]
+        out = out[self.decisions[rows[out]] == decision]
+        back, left = rows[out], left[out]
+        self.decisions[rows[entered]] = decision
+        self.decisions[back] = left
+        self.best[back] = self.scores.of(back, left)
+        mine = np.flatnonzero(self.decisions == decision)
+        self.best[mine] = self.scores.of(mine, decision)

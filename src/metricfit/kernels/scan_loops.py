@@ -1,0 +1,268 @@
+"""The inner loops of a scan, each with its NumPy twin.
+
+Small inputs are handed to the twins, so that a small job does not wait for numba; ``engine`` forces either.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metricfit.kernels.counting import Engine
+from metricfit.types import FloatArray, IntArray
+
+# Rows of a line up to which NumPy is fast enough.
+NUMPY_ROWS = 5_000
+# A sum of weights this small is zero: it is known no better.
+ROUNDING = 1e-12
+
+
+class Scores(NamedTuple):
+    """The scores of a rule: ``slope[a, j] * table[r, column[j]] + offset[a, j]``; the largest decides.
+
+    ``cell`` holds the cell of each row, and is empty if there is one.
+    """
+
+    table: FloatArray
+    column: IntArray
+    slope: FloatArray
+    offset: FloatArray
+    cell: IntArray
+
+    def of(self, rows: IntArray, decisions: Any) -> FloatArray:
+        """Return the score of one decision for each of some rows."""
+        a = self.cell[rows] if self.cell.size else 0
+        x = self.table[rows, self.column[decisions]]
+        return np.asarray(self.slope[a, decisions] * x + self.offset[a, decisions], float)
+
+
+class State(NamedTuple):
+    """Decision and score of every row under a rule, and what the rows count.
+
+    ``weights`` is empty where all rows count alike. A share ``trust`` of each row is counted by its probabilities,
+    ``proba * tilt`` times the ``scale`` of the row (empty: 1), the rest by its label.
+    """
+
+    decisions: IntArray
+    best: FloatArray
+    proba: FloatArray
+    labels: IntArray
+    weights: FloatArray
+    match: IntArray
+    trust: float
+    tilt: FloatArray
+    scale: FloatArray
+
+    def hits(self, rows: IntArray, decisions: Any) -> FloatArray:
+        """Return how much of each row is right under given decisions."""
+        named = self.match[decisions]
+        counted = (1 - self.trust) * np.asarray(self.labels[rows] == named, float)
+        if self.trust:
+            scale = self.scale[rows] if self.scale.size else 1.0
+            counted += self.trust * np.where(
+                named >= 0, self.proba[rows, named] * self.tilt[named] * scale, 0.0
+            )
+        return counted
+
+    def targets(self, rows: IntArray) -> FloatArray:
+        """Return how much of each row each class is counted as."""
+        scale = self.scale[rows][:, None] if self.scale.size else 1.0
+        counted = self.trust * np.asarray(self.proba[rows], float) * self.tilt * scale
+        counted[np.arange(rows.size), self.labels[rows]] += 1 - self.trust
+        return counted
+
+    def masses(self, rows: IntArray) -> FloatArray:
+        """Return the weight of each row."""
+        equal = 1 / self.decisions.size
+        return self.weights[rows] if self.weights.size else np.full(rows.size, equal)
+
+
+class Move(NamedTuple):
+    """A weight that moves: that of a decision's score.
+
+    ``rate`` is what a unit of it adds to the score of each row (empty for the constant of the score), ``own``
+    the column of the table that the decision reads, ``anew`` whether the weight replaces the one in the score
+    or comes on top of it. Only breakpoints between ``low`` and ``high`` are of interest.
+    """
+
+    decision: int
+    own: FloatArray
+    rate: FloatArray
+    anew: bool
+    low: float
+    high: float
+
+
+class Moving(NamedTuple):
+    """The rows that a weight moves, in any order; see `metricfit.kernels.scan.Line`."""
+
+    at: FloatArray
+    rows: IntArray
+    left: IntArray
+    weight: FloatArray
+    won: FloatArray
+    lost: FloatArray
+
+
+def moving_rows(
+    scores: Scores, state: State, move: Move, members: IntArray, engine: Engine = "auto"
+) -> Moving:
+    """Return the rows among ``members`` that a weight moves, with their breakpoints and the decisions they leave.
+
+    Of two equally good decisions to leave, the one with the larger number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> proba, none = np.array([[0.5, 0.2, 0.3]]), np.zeros(0)
+    >>> scores = Scores(proba, np.arange(3), np.ones((1, 3)), np.zeros((1, 3)), none.astype(int))
+    >>> state = State(np.array([0]), np.array([0.5]), proba, np.array([2]), none, np.arange(3), 0.0, none, none)
+    >>> move = Move(0, proba[:, 0], proba[:, 0], True, 0.0, np.inf)
+    >>> moved = moving_rows(scores, state, move, np.array([0]))
+    >>> moved.at, moved.left, moved.won, moved.lost
+    (array([0.6]), array([2]), array([0.]), array([1.]))
+    """
+    if use_numpy(engine, members.size):
+        return moving_rows_numpy(scores, state, move, members)
+    from metricfit.kernels import _scan_jit
+
+    rows, left = np.empty(members.size, np.int64), np.empty(members.size, np.int64)
+    at, weight, won, lost = np.empty((4, members.size))
+    count = _scan_jit.moving_rows(*scores, *state, *move, members, at, rows, left, weight, won, lost)
+    return Moving(at[:count], rows[:count], left[:count], weight[:count], won[:count], lost[:count])
+
+
+def moving_rows_numpy(scores: Scores, state: State, move: Move, members: IntArray) -> Moving:
+    """Return what `moving_rows` does."""
+    j = move.decision
+    left, other = state.decisions[members].astype(np.int64), state.best[members]
+    inside = np.flatnonzero(left == j)
+    others = np.stack([scores.of(members[inside], d) for d in range(scores.column.size)], axis=1)
+    others[:, j] = -np.inf
+    left[inside] = others.shape[1] - 1 - others[:, ::-1].argmax(axis=1)
+    other[inside] = others[np.arange(inside.size), left[inside]]
+    own = scores.of(members, j)
+    constant = scores.offset[scores.cell[members] if scores.cell.size else 0, j]
+    if move.rate.size:
+        rate = np.asarray(move.rate[members], float)
+        over = other - (constant if move.anew else own)
+        with np.errstate(over="ignore"):  # an infinite weight moves nothing
+            at = np.divide(over, rate, out=np.full(members.size, np.nan), where=rate > 0)
+    else:
+        at = other - own + (constant if move.anew else 0.0)
+    taken = np.flatnonzero((at > move.low) & (at < move.high))
+    rows, left = members[taken], left[taken]
+    weight = state.masses(rows)
+    return Moving(
+        at[taken], rows, left, weight, weight * state.hits(rows, j), weight * state.hits(rows, left)
+    )
+
+
+def use_numpy(engine: Engine, rows: int) -> bool:
+    """Whether NumPy computes."""
+    return engine == "numpy" or (engine == "auto" and rows <= NUMPY_ROWS)
+
+
+def fixed(array: Any) -> Any:
+    """Return a read-only view, as memory-mapped data are: numba compiles read-only and other arrays apart."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def ratio_sums(
+    moving: Moving,
+    order: IntArray,
+    decision: int,
+    hit: FloatArray,
+    made: FloatArray,
+    terms: FloatArray,
+    engine: Engine = "auto",
+) -> FloatArray:
+    r"""Return :math:`\sum_j r_j` before and after each row enters a decision.
+
+    Parameters
+    ----------
+    moving, order, decision
+        The rows, see `metricfit.kernels.scan.Line`.
+    hit, made : arrays of shape (k,)
+        Rows decided right, and all rows, of each decision before any row has entered.
+    terms : array of shape (2, 3, k)
+        Coefficients (of 1, hit and made) of numerators and denominators: :math:`r_j` is their quotient, 0 where the
+        denominator is.
+    engine : {"auto", "numpy", "numba"}
+        What computes.
+
+    Returns
+    -------
+    array of shape (rows + 1,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> precision = np.zeros((2, 3, 2))
+    >>> precision[0, 1] = precision[1, 2] = 1.0
+    >>> number = np.array([0])
+    >>> moving = Moving(np.array([1.0]), number, number, np.array([0.5]), np.array([0.5]), np.array([0.0]))
+    >>> ratio_sums(moving, number, 1, np.array([0.5, 0.0]), np.array([1.0, 0.0]), precision)
+    array([0.5, 2. ])
+    """
+    if use_numpy(engine, order.size):
+        return ratio_sums_numpy(moving, order, decision, hit, made, terms)
+    from metricfit.kernels import _scan_jit
+
+    _, _, left, weight, won, lost = moving
+    sums = np.empty(order.size + 1)
+    _scan_jit.ratio_sums(order, left, weight, won, lost, decision, hit.copy(), made.copy(), terms, sums)
+    return sums
+
+
+def ratio_sums_numpy(
+    moving: Moving, order: IntArray, decision: int, hit: FloatArray, made: FloatArray, terms: FloatArray
+) -> FloatArray:
+    """Return what `ratio_sums` does."""
+    left, weight, won, lost = moving.left[order], moving.weight[order], moving.won[order], moving.lost[order]
+    entering = ratio(terms, decision, hit[decision] + prefix(won), made[decision] + prefix(weight))
+    sums = np.zeros(left.size + 1)
+    for j in np.flatnonzero(np.arange(hit.size) != decision):
+        rows = np.flatnonzero(left == j)
+        series = ratio(terms, j, hit[j] - prefix(lost[rows]), made[j] - prefix(weight[rows]))
+        sums[0] += series[0]
+        sums[rows + 1] = np.diff(series)
+    return np.cumsum(sums) + entering
+
+
+def ratio(terms: FloatArray, j: Any, hit: Any, made: Any) -> Any:
+    """Return the quotient of decision j."""
+    over = terms[0, 0, j] + terms[0, 1, j] * hit + terms[0, 2, j] * made
+    under = terms[1, 0, j] + terms[1, 1, j] * hit + terms[1, 2, j] * made
+    zero = np.abs(under) <= ROUNDING
+    return np.where(zero, 0.0, over / np.where(zero, 1.0, under))
+
+
+def prefix(values: FloatArray) -> FloatArray:
+    """Return the sums of the first 0, 1, 2, ... values."""
+    return np.concatenate([[0.0], np.cumsum(values)])
+
+
+def ascending(values: FloatArray) -> tuple[IntArray, float]:
+    """Return the order of values, and the relative difference below which it is arbitrary.
+
+    The number of a value takes the place of the last bits of its mantissa: plain integers are sorted several times as
+    fast as numbers are by reference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ascending(np.array([0.5, -1.0, 0.25]))[0].tolist()
+    [1, 2, 0]
+    """
+    bits = max(1, int(values.size - 1).bit_length())
+    if bits > 24:
+        return np.argsort(values, kind="stable"), 0.0
+    number = values.view(np.int64)
+    key = number ^ ((number >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))  # ordered as the values are
+    key = (key >> bits << bits) | np.arange(values.size)
+    key.sort()
+    return key & np.int64(2**bits - 1), 2.0 ** (bits - 51)

@@ -1,0 +1,1 @@
+"""What the dual methods of the paper need: slack variables, their domain, a feasible start, pruning."""

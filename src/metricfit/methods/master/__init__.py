@@ -1,0 +1,1 @@
+"""Column generation, the certified default: columns, master problem, pricing."""

@@ -1,0 +1,131 @@
+"""The columns of the master problem: what each rule found so far adds to ``u``, cell by cell.
+
+The achievable set is a product over cells, since every cell chooses its rules alone. The master therefore
+mixes per cell, with one convexity row for each, as in the decomposition of Dantzig and Wolfe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metricfit.functions.expression import Largest
+from metricfit.oracles.base import Vertex
+from metricfit.problem import Program
+from metricfit.types import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A mixture of columns with the multipliers that support it.
+
+    ``multipliers`` (of the rows of each constraint) and ``theta`` (of the parts of each maximum) define the
+    tangent plane that is priced next; for a ratio, ``level_theta`` belongs to the parts of its level
+    function, and ``scale`` turns multipliers into units of the objective.
+    """
+
+    alpha: FloatArray
+    u: FloatArray
+    multipliers: tuple[FloatArray, ...]
+    theta: dict[Largest, FloatArray] = field(default_factory=dict)
+    scale: float = 1.0
+    level_theta: FloatArray | None = None
+
+
+class Columns:
+    """Distinct (vertex, cell) pairs with their share of u.
+
+    ``vertex`` and ``cell`` say where a column comes from; ``matrix`` (entries of u, columns) what it adds.
+    """
+
+    def __init__(self, program: Program, vertices: Sequence[Vertex] = ()) -> None:
+        self.program = program
+        self.vertex: IntArray = np.zeros(0, np.int64)
+        self.cell: IntArray = np.zeros(0, np.int64)
+        self.matrix: Any = sp.csc_array((program.constant.size, 0))
+        self._keys: list[tuple[int, bytes]] = []
+        for place, vertex in enumerate(vertices):
+            self.add(place, vertex)
+
+    def __len__(self) -> int:
+        return self.vertex.size
+
+    def add(self, place: int, vertex: Vertex) -> int:
+        """Add the cells of a vertex that are new; return how many were."""
+        seen = set(self._keys)
+        # Rounded: sums of weights in another order are another number, but no other column.
+        keys = [(a, part.tobytes()) for a, part in enumerate(np.round(vertex.statistic, 12) + 0.0)]
+        new = [a for a, key in enumerate(keys) if key not in seen]
+        self._keys.extend(keys[a] for a in new)
+        if new:
+            shares = self.program.shares(vertex.statistic)
+            self.matrix = _beside(self.matrix, shares if len(new) == len(keys) else shares[:, new])
+            self.vertex = np.append(self.vertex, np.full(len(new), place))
+            self.cell = np.append(self.cell, new)
+        return len(new)
+
+    def copy(self) -> Columns:
+        """Return a copy to which columns can be added, or in which they can be forgotten."""
+        other = Columns(self.program)
+        other.vertex, other.cell, other.matrix, other._keys = (
+            self.vertex,
+            self.cell,
+            self.matrix,
+            list(self._keys),
+        )
+        return other
+
+    def keep(self, used: BoolArray) -> None:
+        """Forget all columns but the marked ones; they may come back later."""
+        self.matrix = sp.csc_array(self.matrix[:, np.flatnonzero(used)])
+        self._keys = [key for key, kept in zip(self._keys, used, strict=True) if kept]
+        self.vertex, self.cell = self.vertex[used], self.cell[used]
+
+    def least(self, slope: FloatArray) -> float:
+        """Return the smallest ``slope @ u`` over all mixtures of the columns."""
+        costs = slope @ self.matrix
+        least = np.full(len(self.program.axes.cells), np.inf)
+        np.minimum.at(least, self.cell, costs)
+        return float(least.sum() + slope @ self.program.constant)
+
+    def cheapest(self, slope: FloatArray) -> FloatArray:
+        """Return the mixture with the smallest ``slope @ u``: one column in every cell."""
+        order = np.lexsort((slope @ self.matrix, self.cell))
+        alpha = np.zeros(len(self))
+        alpha[order[np.unique(self.cell[order], return_index=True)[1]]] = 1.0
+        return alpha
+
+    def normalised(self, alpha: FloatArray) -> FloatArray:
+        """Return weights >= 0 that sum to 1 in every cell; equal ones in a cell where none is positive."""
+        alpha = np.maximum(alpha, 0.0)
+        empty = np.bincount(self.cell, alpha, minlength=len(self.program.axes.cells)) <= 0
+        alpha = np.where(empty[self.cell], 1.0, alpha)
+        return alpha / np.bincount(self.cell, alpha)[self.cell]
+
+    def u(self, alpha: FloatArray) -> FloatArray:
+        """Return u of a mixture."""
+        return np.asarray(self.matrix @ alpha + self.program.constant)
+
+    def alpha(self, weights: FloatArray) -> FloatArray:
+        """Return by column a mixture given as a table (cells, vertices), perhaps without the last of them."""
+        known = self.vertex < weights.shape[1]
+        alpha = np.zeros(len(self))
+        alpha[known] = weights[self.cell[known], self.vertex[known]]
+        return alpha
+
+    def weights(self, alpha: FloatArray, vertices: int) -> FloatArray:
+        """Return the mixture of the first ``len(alpha)`` columns as a table (cells, vertices)."""
+        table = np.zeros((len(self.program.axes.cells), vertices))
+        table[self.cell[: alpha.size], self.vertex[: alpha.size]] = alpha
+        return table
+
+
+def _beside(left: Any, right: Any) -> Any:
+    """Return two matrices side by side; faster than the general function for that, which takes most of a round."""
+    starts = np.concatenate([left.indptr, left.indptr[-1] + right.indptr[1:]])
+    data, places = np.concatenate([left.data, right.data]), np.concatenate([left.indices, right.indices])
+    return sp.csc_array((data, places, starts), shape=(left.shape[0], left.shape[1] + right.shape[1]))

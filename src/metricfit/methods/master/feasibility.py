@@ -1,0 +1,124 @@
+"""The first phase: find a mixture that keeps all constraints, or show which constraints conflict."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, islice
+
+import numpy as np
+
+from metricfit.exceptions import InfeasibleError
+from metricfit.functions.expression import Largest, Stack, Sum
+from metricfit.methods.base import FEASIBLE, Iterate, Walk
+from metricfit.methods.master.columns import Columns
+from metricfit.methods.master.generation import best_mixture, generate
+from metricfit.methods.master.master import Master
+from metricfit.methods.starts import constant_rules
+from metricfit.problem import Limit, Program
+from metricfit.types import FloatArray
+
+# Feasible with this much to spare is feasible enough to start from.
+ROOM = 1e-6
+MOST_CONSTANTS = 2000
+DIAGNOSIS_ROUNDS = 100
+
+
+def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
+    """Return the problem of making the largest constraint function as small as possible."""
+    nodes = tuple(limit.node for limit in limits if limit.node is not None)
+    return replace(program, objective=Largest(Stack(nodes)), limits=())
+
+
+def descend(program: Program, walk: Walk, columns: Columns, target: float) -> Iterator[Iterate]:
+    """Minimise a phase-one objective until its target is reached or out of reach, or nothing is gained."""
+    for iterate in generate(program, walk, columns):
+        yield iterate
+        value = program.value(iterate.u)
+        if value <= target or iterate.bound > FEASIBLE or value - iterate.bound <= FEASIBLE:
+            return
+
+
+def add_constants(program: Program, walk: Walk, columns: Columns) -> None:
+    """Add the rules that decide all rows alike: they cost no call, and "fraud" never said is never wrong."""
+    if program.axes.k * len(program.axes.cells) <= MOST_CONSTANTS:
+        for vertex in constant_rules(program, walk.oracle.margins):
+            columns.add(walk.add(vertex), vertex)
+
+
+def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
+    """Yield iterates until one keeps all constraints; raise `InfeasibleError` when none can."""
+    add_constants(program, walk, columns)
+    first = phase_one(program, program.limits)
+    best, bound = np.inf, -np.inf
+    mixed = best_mixture(Master(first, walk), columns, np.ones(len(columns)))
+    if first.value(mixed.u) <= -ROOM:  # no call is needed
+        yield Iterate(columns.weights(mixed.alpha, len(walk.vertices)), mixed.u)
+        return
+    for iterate in descend(first, walk, columns, -ROOM):
+        best, bound = min(best, first.value(iterate.u)), max(bound, iterate.bound)
+        yield replace(iterate, bound=-np.inf, multipliers=None)
+    # An exact oracle proves it. When it has not, the solvers have failed, which says nothing of constraints.
+    if best > FEASIBLE and (bound > 0 or not walk.oracle.exact):
+        raise _diagnosis(program, walk, columns)
+
+
+def _smallest(program: Program, walk: Walk, columns: Columns, limits: Sequence[Limit]) -> float:
+    """Return the smallest largest excess over some constraints."""
+    problem = phase_one(program, limits)
+    return min(problem.value(iterate.u) for iterate in descend(problem, walk, columns, -ROOM))
+
+
+def in_units(program: Program, limits: Sequence[Limit]) -> Program:
+    """Return the problem of making the largest violation, in units of the metrics, as small as possible."""
+    signs = [1.0 if limit.constraint.sense == "<=" else -1.0 for limit in limits]
+    excess = [Sum(((s, m.metric),), -s * m.constraint.limit) for s, m in zip(signs, limits, strict=True)]
+    return replace(program, objective=Largest(Stack(tuple(excess))), limits=())
+
+
+def _least_violating(program: Program, walk: Walk, columns: Columns, limits: Sequence[Limit]) -> FloatArray:
+    """Return u of a mixture whose largest violation is as small as possible."""
+    problem = in_units(program, limits)
+    best = None
+    for iterate in islice(generate(problem, walk, columns, 0), DIAGNOSIS_ROUNDS):
+        if best is None or problem.value(iterate.u) < problem.value(best):
+            best = iterate.u
+        if problem.value(best) - iterate.bound <= walk.tol:
+            break
+    assert best is not None
+    return best
+
+
+def _diagnosis(program: Program, walk: Walk, columns: Columns) -> InfeasibleError:
+    # The answer is known; saying why may cost a few calls more than the budget.
+    walk.max_calls, walk.max_seconds = sys.maxsize, np.inf
+    limits = program.limits
+    together = _least_violating(program, walk, columns, limits)
+    violations = {str(limit.constraint): limit.violation(together) for limit in limits}
+    alone = {str(limit.constraint): _alone(program, walk, columns, limit) for limit in limits}
+    return InfeasibleError(violations, alone, _conflict(program, walk, columns), walk.oracle.exact)
+
+
+def _alone(program: Program, walk: Walk, columns: Columns, limit: Limit) -> float:
+    violation = limit.violation(_least_violating(program, walk, columns, [limit]))
+    # A rate of nothing keeps its limit, though no value says so.
+    return min(violation, 0.0) if _smallest(program, walk, columns, [limit]) <= FEASIBLE else violation
+
+
+def _conflict(program: Program, walk: Walk, columns: Columns) -> tuple[str, ...]:
+    """Return a smallest set of constraints that cannot be kept together, by trying sets in order of size."""
+    limits = program.limits
+    for size in range(1, len(limits)):
+        if size > 3:
+            break
+        for chosen in combinations(limits, size):
+            if _smallest(program, walk, columns, chosen) > FEASIBLE:
+                return tuple(str(limit.constraint) for limit in chosen)
+    # Larger conflicts: leave constraints out one by one as long as the rest still conflicts.
+    kept = list(limits)
+    for limit in limits:
+        rest = [other for other in kept if other is not limit]
+        if rest and _smallest(program, walk, columns, rest) > FEASIBLE:
+            kept = rest
+    return tuple(str(limit.constraint) for limit in kept)

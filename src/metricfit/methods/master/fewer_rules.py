@@ -1,0 +1,99 @@
+"""Few rules: the mixture that a walk ends with, in a corner of those that are as good.
+
+Interior-point solvers end in the middle of all equally good mixtures, where every rule has some weight. A
+corner has about as many rules as there are cells and binding constraints; where the objective bends, also one
+for each rate that it bends in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from metricfit.exceptions import Unsolved
+from metricfit.functions.expression import Constant, Node, Sum, negative, nodes_of
+from metricfit.functions.nonlinear import Smooth
+from metricfit.methods.base import FEASIBLE, Iterate, Walk
+from metricfit.methods.master.columns import Columns
+from metricfit.methods.master.linear import Flattened, minimise_linear
+from metricfit.methods.master.master import Master, level_goal
+from metricfit.methods.master.polyhedron import Polyhedron
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+THRESHOLDS = (0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6)
+
+
+def fewer_rules(program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
+    """Return a mixture of few of the rules that is at most ``slack`` worse and keeps the constraints."""
+    columns = Columns(program)
+    for place in np.flatnonzero(best.weights[:, : len(walk.vertices)].any(axis=0)):
+        columns.add(int(place), walk.vertices[place])
+    alpha = _only(columns, columns.alpha(best.weights))
+    worst = program.value(best.u) + slack / 2
+
+    def good(u: FloatArray) -> bool:
+        return program.excess(u) <= FEASIBLE and program.value(u) <= worst
+
+    for corner in _corners(program, columns, alpha):
+        if good(columns.u(corner)):
+            alpha = _only(columns, corner)
+            break
+    for fewer, start in () if walk.late else _heaviest(columns, alpha):
+        try:
+            found = Master(program, walk).solve(fewer, start)
+        except Unsolved:
+            continue
+        if good(found.u):
+            return replace(best, weights=fewer.weights(found.alpha, len(walk.vertices)), u=found.u)
+    u = columns.u(alpha)
+    return replace(best, weights=columns.weights(alpha, len(walk.vertices)), u=u) if good(u) else best
+
+
+def _only(columns: Columns, alpha: FloatArray) -> FloatArray:
+    """Forget the columns without weight."""
+    used = alpha > 0
+    columns.keep(used)
+    return columns.normalised(alpha[used])
+
+
+def _corners(program: Program, columns: Columns, alpha: FloatArray) -> Iterator[FloatArray]:
+    """Yield corners of the linear program: free ones, then those with the mixture's rates where it bends."""
+    u = columns.u(alpha)
+    goal = program.objective if program.curvature.is_convex else level_goal(program, program.value(u))
+    roots = [goal, *(limit.node for limit in program.limits if limit.node is not None)]
+    curved = [node.part for root in roots for node in nodes_of(root) if isinstance(node, Smooth)]
+    for kept in ([], curved) if curved else ([],):
+        if len(columns) <= len(program.axes.cells) + sum(part.size for part in kept):
+            return
+        flat, body = Flattened(u), Polyhedron(program.constant.size)
+        for limit in program.limits:
+            assert limit.node is not None
+            body.limit(limit, flat.of(limit.node))
+        for part in kept:
+            for same in _equal(flat.of(part), part.value(u)):
+                body.limit(part, same)
+        try:
+            found, _ = minimise_linear(columns, body, body.row(flat.of(goal)))
+        except Unsolved:
+            continue
+        yield columns.normalised(found)
+
+
+def _equal(node: Node, values: FloatArray) -> tuple[Node, Node]:
+    difference = Sum(((1.0, node), (-1.0, Constant(values))))
+    return difference, negative(difference)
+
+
+def _heaviest(columns: Columns, alpha: FloatArray) -> Iterator[tuple[Columns, FloatArray]]:
+    """Yield the columns with weights above a threshold, the highest threshold first."""
+    heaviest = np.zeros(len(columns.program.axes.cells))
+    np.maximum.at(heaviest, columns.cell, alpha)
+    for threshold in THRESHOLDS:
+        heavy = (alpha >= threshold) | (alpha == heaviest[columns.cell])
+        if not heavy.all():
+            fewer = columns.copy()
+            fewer.keep(heavy)
+            yield fewer, alpha[heavy]

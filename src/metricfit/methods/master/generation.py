@@ -1,0 +1,170 @@
+"""The steps of column generation: solve the master, price its tangent plane, add the oracle's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from metricfit.exceptions import Unsolved
+from metricfit.methods.base import Iterate, Walk
+from metricfit.methods.master.columns import Columns, Solution
+from metricfit.methods.master.counted import LINES, Lines, tilted
+from metricfit.methods.master.linear import corrected
+from metricfit.methods.master.master import Master, level_goal
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+# A column that has had no weight for this many rounds is dropped; if it is needed, the oracle finds it again.
+PATIENCE = 8
+
+
+def generate(
+    program: Program, walk: Walk, columns: Columns, n_lines: int = LINES, start: Iterate | None = None
+) -> Iterator[Iterate]:
+    """Generate columns from the given ones, of which some mixture must keep the constraints: ``start``, if it is known.
+
+    ``n_lines`` matters only where labels are counted: the plug-in rule is then not quite the cheapest one, so
+    the rules in use are improved along at most that many lines before the walk is settled.
+    """
+    master = Master(program, walk)
+    alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
+    previous = None
+    idle = np.zeros(len(columns), np.int64)
+    lines = Lines(walk, n_lines)
+    pricing = Pricing(program, walk, columns)
+    bound, priced, last, stuck = -np.inf, np.inf, np.inf, False
+    while True:
+        solution = best_mixture(master, columns, alpha, previous, stuck)
+        before, value = len(columns), program.value(solution.u)
+        # While lines are scanned nothing is priced: they start from rules that cost less than the plug-in rule.
+        if not lines.started or (lines.done and priced - value >= walk.tol):
+            bound, priced = pricing.add(solution), value
+        prices = tuple(mu * solution.scale for mu in solution.multipliers)
+        weights = columns.weights(solution.alpha, len(walk.vertices))
+        settled = lines.done
+        yield Iterate(weights, solution.u, bound, prices, settled)
+        if not settled and (lines.started or value - bound <= walk.tol or len(columns) == before):
+            slope, _ = program.tangent(solution.u, solution.multipliers, solution.theta)
+            place = lines.next(columns, solution.alpha, program.loss(slope), value)
+            if place is not None:
+                columns.add(place, walk.vertices[place])
+        fresh = len(columns) - before
+        if not fresh and settled and (value - bound <= walk.tol or (stuck and last - value <= walk.tol / 10)):
+            return
+        # At the best mixture the gap without a new column is zero, so this is not the best one yet.
+        stuck, last = not fresh and settled, value
+        alpha = np.append(solution.alpha, np.zeros(fresh))
+        idle = np.append(np.where(solution.alpha > 1e-9, 0, idle + 1), np.zeros(fresh, np.int64))
+        stale = idle > PATIENCE
+        if stale.sum() > len(columns) / 3:
+            columns.keep(~stale)
+            alpha, idle = alpha[~stale], idle[~stale]
+        previous = solution
+
+
+def best_mixture(
+    master: Master,
+    columns: Columns,
+    alpha: FloatArray,
+    previous: Solution | None = None,
+    stuck: bool = False,
+) -> Solution:
+    """Return the best mixture that a solver finds, or where all fail the one there is."""
+    program = master.program
+    linear = partial(corrected, program)
+    for solve in (linear,) if stuck else (master.solve, linear):
+        try:
+            return solve(columns, alpha)
+        except Unsolved:
+            continue
+    none = tuple(np.zeros(limit.node.size) for limit in program.limits if limit.node is not None)
+    alpha = columns.normalised(alpha)
+    return Solution(alpha, columns.u(alpha), none if previous is None else previous.multipliers)
+
+
+class Pricing:
+    """Asks the oracle about a plane below the objective, and proves a bound by its answer.
+
+    Multipliers of a linear program jump from corner to corner. Any mean of planes that lie below the objective
+    lies below it too, so the plane that is priced is a mean of the master's plane and the one with the best
+    bound so far (smoothing in the sense of Wentges). The master's share grows while the answers say that more
+    of it would raise the bound.
+    """
+
+    def __init__(self, program: Program, walk: Walk, columns: Columns) -> None:
+        self.program, self.walk, self.columns = program, walk, columns
+        self.share = 0.5
+        self.anchor: Plane | None = None
+        self.best, self.bound = -np.inf, program.lowest_value
+
+    def add(self, solution: Solution) -> float:
+        """Price the plane of a solution, add the answer to the columns, and return the bound."""
+        if not self.program.curvature.is_convex:
+            return self._level(solution)
+        slope, level = self.program.tangent(solution.u, solution.multipliers, solution.theta)
+        plane = Plane(slope, level - float(slope @ solution.u))
+        anchor, share = self.anchor, self.share
+        if anchor is None or not (solution.theta or any(mu.any() for mu in solution.multipliers)):
+            anchor, share = plane, 1.0
+        mean = Plane(
+            share * plane.slope + (1 - share) * anchor.slope,
+            share * plane.offset + (1 - share) * anchor.offset,
+        )
+        before = len(self.columns)
+        u = self._price(mean)
+        if share < 1:
+            gains = plane.offset - anchor.offset + float((plane.slope - anchor.slope) @ u)
+            self.share = min(1.0, self.share + 0.1) if gains > 0 else max(0.05, 0.7 * self.share)
+            if len(self.columns) == before or float(slope @ (u - solution.u)) >= 0:  # no use to the master
+                self._price(plane)
+        return self.bound
+
+    def _price(self, plane: Plane) -> FloatArray:
+        place = self.walk.ask(tilted(self.walk, self.program.loss(plane.slope)))
+        bound = plane.offset + least(self.walk, self.columns, plane.slope, place)
+        if bound >= self.best:
+            self.best, self.anchor = bound, plane
+        self._tell(bound)
+        self.columns.add(place, self.walk.vertices[place])
+        return self.walk.vectors[place]
+
+    def _tell(self, bound: float) -> None:
+        """Keep the best bound; of counted labels the newest: later rules can show that an older one was none."""
+        if self.walk.oracle.exact:
+            bound = max(self.bound, bound)
+        self.bound = max(bound, self.program.lowest_value)
+
+    def _level(self, solution: Solution) -> float:
+        """Ask whether any rule beats a level half a tolerance below the ratio reached."""
+        program = self.program
+        level = program.value(solution.u) - self.walk.tol / 2
+        goal = level_goal(program, level)
+        theta = (
+            solution.theta if solution.level_theta is None else {**solution.theta, goal: solution.level_theta}
+        )
+        slope, height = replace(program, objective=goal).tangent(solution.u, solution.multipliers, theta)
+        place = self.walk.ask(tilted(self.walk, program.loss(slope)))
+        beaten_by = height + least(self.walk, self.columns, slope, place) - float(slope @ solution.u)
+        self.columns.add(place, self.walk.vertices[place])
+        if beaten_by >= 0:
+            self._tell(level)
+        elif program.lowest_denominator > 0:
+            self._tell(level + beaten_by / program.lowest_denominator)
+        return self.bound
+
+
+class Plane(NamedTuple):
+    """``offset + slope @ u``."""
+
+    slope: FloatArray
+    offset: float
+
+
+def least(walk: Walk, columns: Columns, slope: FloatArray, place: int) -> float:
+    """Return the smallest ``slope @ u`` known: the exact oracle's answer, else the cheapest mixture of all rules."""
+    answer = float(slope @ walk.vectors[place])
+    return answer if walk.oracle.exact else min(answer, columns.least(slope))

@@ -1,0 +1,126 @@
+"""The master problem with every curved function replaced by its tangent plane: a linear program, for HiGHS.
+
+It is what is left when the other solvers fail, and it is also the way out where they cannot see: at a rate of
+zero a geometric mean is too steep for second derivatives, but its plane is as good as any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+
+from metricfit.exceptions import Unsolved
+from metricfit.functions.expression import Constant, Entries, Largest, Node, Stack, Sum, Total
+from metricfit.functions.nonlinear import Smooth
+from metricfit.methods.base import FEASIBLE
+from metricfit.methods.master.columns import Columns, Solution
+from metricfit.methods.master.master import level_goal, priced_level
+from metricfit.methods.master.polyhedron import Polyhedron
+from metricfit.methods.master.quadratic import SPARE
+from metricfit.problem import Limit, Program
+from metricfit.types import FloatArray
+
+
+def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution:
+    """Move a mixture towards the solution of the linear program at it, as far as pays and constraints hold.
+
+    The multipliers are those of the linear program; the bound that they prove is as valid as any.
+    """
+    alpha = columns.normalised(alpha)
+    u = columns.u(alpha)
+    flat, body = Flattened(u), Polyhedron(program.constant.size)
+    for limit in program.limits:
+        assert limit.node is not None
+        body.limit(limit, flat.of(limit.node))
+    goal = program.objective if program.curvature.is_convex else level_goal(program, program.value(u))
+    cost = body.row(flat.of(goal))
+    target, duals = minimise_linear(columns, body, cost)
+    target = columns.normalised(target)
+    alpha = _on_the_way(program, columns, alpha, target)
+    split = body.split(np.maximum(duals, 0.0))
+    theta = {flat.maxima[m]: split[m] / split[m].sum() for m in body.maxima if split[m].sum() > 0}
+    found = Solution(alpha, columns.u(alpha), tuple(split[limit] for limit in program.limits), theta)
+    return (
+        priced_level(program, found, goal, program.value(u))
+        if isinstance(goal, Largest) and not program.curvature.is_convex
+        else found
+    )
+
+
+def _on_the_way(program: Program, columns: Columns, start: FloatArray, end: FloatArray) -> FloatArray:
+    """Return the best mixture between two; where the start keeps the constraints, the best that does."""
+    allowed = max(program.excess(columns.u(start)), FEASIBLE)
+    best, least = start, program.value(columns.u(start))
+    for step in (*np.geomspace(1e-6, 0.5, 40), *(1 - np.geomspace(0.5, 1e-6, 40)[1:]), 1.0):
+        mixed = columns.normalised((1 - step) * start + step * end)
+        u = columns.u(mixed)
+        if program.excess(u) <= allowed and program.value(u) < least:
+            best, least = mixed, program.value(u)
+    return best
+
+
+@dataclass
+class Flattened:
+    """Replaces what bends by its tangent plane at a point, and remembers which maximum stands for which."""
+
+    u: FloatArray
+    maxima: dict[Largest, Largest] = field(default_factory=dict)
+
+    def of(self, node: Node) -> Node:
+        """Return a maximum of affine functions that touches a convex node from below."""
+        match node:
+            case Entries() | Constant():
+                return node
+            case Sum(terms, constant):
+                return Sum(tuple((c, self.of(part)) for c, part in terms), constant)
+            case Total(weights, part):
+                return Total(weights, self.of(part))
+            case Stack(parts):
+                return Stack(tuple(self.of(part) for part in parts))
+            case Largest(part):
+                flat = Largest(self.of(part))
+                self.maxima[flat] = node
+                return flat
+            case Smooth(atom, part):
+                v = part.value(self.u)
+                slope = atom.gradient(v)
+                return Sum(((1.0, Total(slope, self.of(part))),), float(atom.level(v) - slope @ v))
+        raise TypeError(f"{type(node).__name__} has no tangent plane that lies below it")
+
+
+def minimise_linear(columns: Columns, body: Polyhedron, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Minimise ``cost @ (v, t)`` over mixtures v of the columns and t, where the rows of ``body`` are <= 0.
+
+    Returns
+    -------
+    alpha, multipliers : arrays
+        Weights of the columns, in a corner of what is allowed, so that few are positive, and multipliers of
+        the rows.
+    """
+    from scipy.optimize import linprog
+
+    program, count = columns.program, len(columns)
+    width, cells = program.constant.size, len(program.axes.cells)
+    rows, offsets = body.system()
+    # With v as unknowns of their own the system stays sparse, however many cells a row speaks of.
+    convexity = sp.csr_array((np.ones(count), (columns.cell, np.arange(count))), shape=(cells, count))
+    mixed = sp.block_array(
+        [[columns.matrix, -sp.eye_array(width, rows.shape[1])], [convexity, None]], format="csr"
+    )
+    spare = SPARE * body.belongs_to(Limit)
+    for slack in (spare, 0 * spare) if spare.any() else (spare,):
+        answer = linprog(
+            np.concatenate([np.zeros(count), cost, np.zeros(rows.shape[1] - cost.size)]),
+            A_ub=sp.hstack([sp.csr_array((offsets.size, count)), rows], format="csr"),
+            b_ub=-offsets - slack,
+            A_eq=mixed,
+            b_eq=np.concatenate([-program.constant, np.ones(cells)]),
+            bounds=[(0, None)] * count + [(None, None)] * rows.shape[1],
+            method="highs-ds",
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if answer.status == 0:
+            return answer.x[:count], -np.asarray(answer.ineqlin.marginals)
+    raise Unsolved(str(answer.message))

@@ -1,0 +1,170 @@
+"""The master problem: the best mixture of the columns so far, and the multipliers that price the next one.
+
+Smooth parts of the objective are minimised by Newton's method, each step a quadratic program over the weights
+(Clarabel) in which all maxima and constraints are exact rows. A curved constraint, or a maximum of curved
+functions, goes to CVXPY. Ratios are minimised by Dinkelbach's iteration around either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from metricfit.exceptions import Unsolved
+from metricfit.functions.atoms import TINY
+from metricfit.functions.expression import Largest, Node, Stack, negative
+from metricfit.functions.levels import at_most
+from metricfit.methods.base import Walk
+from metricfit.methods.master.columns import Columns, Solution
+from metricfit.methods.master.cone import solve_cone
+from metricfit.methods.master.curve import FLAT, Curve, Parts, smooth_parts
+from metricfit.methods.master.polyhedron import Polyhedron, is_polyhedral
+from metricfit.methods.master.quadratic import SPARE, QuadraticProgram
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+NEWTON_STEPS = 40
+DINKELBACH_STEPS = 30
+
+
+class Master:
+    """Solves one program over growing columns; what does not depend on the columns is built once."""
+
+    def __init__(self, program: Program, walk: Walk | None = None) -> None:
+        self.program, self.walk = program, walk
+
+    def solve(self, columns: Columns, alpha: FloatArray) -> Solution:
+        """Return the best mixture of the columns, from ``alpha`` on; raise `Unsolved` when solvers fail."""
+        alpha = columns.normalised(alpha)
+        if self.program.curvature.is_convex:
+            return self._convex(self.program.objective, columns, alpha)
+        return self._dinkelbach(columns, alpha)
+
+    def _dinkelbach(self, columns: Columns, alpha: FloatArray) -> Solution:
+        """Minimise a ratio: lower the level to the value reached until no mixture beats it."""
+        program, best = self.program, None
+        for _ in range(DINKELBACH_STEPS):
+            u = columns.u(alpha)
+            level = program.value(u)
+            goal = level_goal(program, level)
+            found = self._convex(goal, columns, alpha)
+            found = priced_level(program, found, goal, level)
+            kept = not program.limits or program.excess(found.u) <= max(program.excess(u), 0.0) + SPARE
+            gained = level - program.value(found.u) if kept else 0.0
+            # No better mixture, but the multipliers now belong to the best level.
+            best = found if best is None or gained > 0 else replace(found, alpha=best.alpha, u=best.u)
+            if gained <= 1e-10 or self._late:
+                break
+            alpha = found.alpha
+        assert best is not None
+        return best
+
+    def _convex(self, goal: Node, columns: Columns, alpha: FloatArray) -> Solution:
+        if not self.program.limits and is_affine(goal):
+            return self._cheapest(goal, columns, alpha)
+        parts = self._parts if goal is self.program.objective else smooth_parts(goal)
+        if parts is None or not self._flat_limits:
+            return solve_cone(self.program, goal, columns)
+        return self._newton(parts, columns, alpha)
+
+    def _cheapest(self, goal: Node, columns: Columns, alpha: FloatArray) -> Solution:
+        """Minimise an affine function: each cell takes its cheapest column, and no solver is needed."""
+        alpha = columns.cheapest(goal.gradient(columns.u(alpha)))
+        theta: dict[Largest, FloatArray] = {goal: np.ones(1)} if isinstance(goal, Largest) else {}
+        return Solution(alpha, columns.u(alpha), (), theta)
+
+    @property
+    def _late(self) -> bool:
+        return self.walk is not None and self.walk.late
+
+    @cached_property
+    def _parts(self) -> Parts | None:
+        return smooth_parts(self.program.objective)
+
+    @cached_property
+    def _curve(self) -> Curve:
+        assert self._parts is not None
+        return Curve(self._parts, self.program.constant.size)
+
+    @cached_property
+    def _flat_limits(self) -> bool:
+        return all(limit.node is not None and is_polyhedral(limit.node) for limit in self.program.limits)
+
+    @cached_property
+    def _limits(self) -> Polyhedron:
+        body = Polyhedron(self.program.constant.size)
+        for limit in self.program.limits:
+            assert limit.node is not None
+            body.limit(limit, limit.node)
+        return body
+
+    def _newton(self, parts: Parts, columns: Columns, alpha: FloatArray) -> Solution:
+        """Minimise smooth parts plus maxima of affine functions."""
+        body = self._limits.copy()
+        cost = body.row(parts.flat) if parts.flat is not None else np.zeros(0)
+        local = QuadraticProgram(columns, body)
+        curve = self._curve if parts is self._parts else Curve(parts, self.program.constant.size)
+        alpha = self._interior(parts, columns, alpha)
+        u = columns.u(alpha)
+        start_kept = self.program.excess(u) <= SPARE
+        for step in range(NEWTON_STEPS):
+            gradient, hessian = curve.model(u)
+            target, duals = local.minimise(gradient, hessian, u, cost)
+            target = columns.normalised(target)
+            if not parts.smooth:
+                alpha = target
+                break
+            before, move = curve.merit(u), columns.u(target) - u
+            if step == 0 and not start_kept:
+                size = 1.0  # the start keeps no constraint, so there is no descent to demand
+            else:
+                size = next((s for s in 0.5 ** np.arange(30) if curve.merit(u + s * move) < before), 0.0)
+            alpha = columns.normalised((1 - size) * alpha + size * target)
+            u = columns.u(alpha)
+            if self._late or (before - curve.merit(u) <= 1e-9 * (1 + abs(before)) and size in (0.0, 1.0)):
+                break
+        return self._solution(parts, body, columns, alpha, duals)
+
+    def _solution(
+        self, parts: Parts, body: Polyhedron, columns: Columns, alpha: FloatArray, duals: FloatArray
+    ) -> Solution:
+        u = columns.u(alpha)
+        split = body.split(np.maximum(duals, 0.0))
+        scale = parts.stand_in_scale(u)
+        theta = {m: split[m] / split[m].sum() for m in body.maxima if split[m].sum() > 0}
+        return Solution(alpha, u, tuple(split[limit] * scale for limit in self.program.limits), theta)
+
+    def _interior(self, parts: Parts, columns: Columns, alpha: FloatArray) -> FloatArray:
+        """Return weights at which no rate is zero, if there are any: means of rates have no slope there."""
+        u = columns.u(alpha)
+        low = [smooth.part for _, smooth in parts.smooth if smooth.part.value(u).min() < 1e-6]
+        if not low:
+            return alpha
+        body = self._limits.copy()
+        cost = body.row(Largest(Stack(tuple(negative(part) for part in low))))
+        target, _ = QuadraticProgram(columns, body).minimise(np.zeros(u.size), FLAT, u, cost)
+        return columns.normalised(target)
+
+
+def is_affine(goal: Node) -> bool:
+    """Whether a function of size one is affine, or the largest of one affine function."""
+    if isinstance(goal, Largest):
+        return goal.part.size == 1 and is_affine(goal.part)
+    return is_polyhedral(goal, 1) and is_polyhedral(goal, -1)
+
+
+def level_goal(program: Program, level: float) -> Largest:
+    """Return the convex function that is <= 0 exactly where the objective is at most a level."""
+    return Largest(at_most(program.objective, level))
+
+
+def priced_level(program: Program, found: Solution, goal: Largest, level: float) -> Solution:
+    """Return a solution at some level with what turns its multipliers into units of the objective."""
+    weights = found.theta.get(goal, np.full(goal.part.size, 1 / goal.part.size))
+    pace = weights @ (goal.part.value(found.u) - level_goal(program, level + 1).part.value(found.u))
+    return replace(found, scale=1 / max(float(pace), TINY), level_theta=weights)
+
+
+__all__ = ["Master", "Unsolved", "level_goal", "priced_level"]

@@ -1,0 +1,1 @@
+"""Direct search on the counts themselves, weight by weight."""

@@ -1,0 +1,174 @@
+"""Coordinate polish: every weight of a rule in turn goes to its best value, found by an exact scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from metricfit.kernels.scan import Kind, Line, Scan, Sweep
+from metricfit.methods.base import Iterate, Walk
+from metricfit.methods.search.profile import Profile, Series
+from metricfit.oracles.base import Vertex
+from metricfit.problem import Program
+from metricfit.types import FloatArray, IntArray
+
+# Feasibility comes before everything else: a penalty that no objective outweighs.
+FIRST = 1e6
+# What a move must gain to be more than rounding.
+GAIN = 1e-12
+# Points of a zoom into a line, where a metric is asked point by point.
+POINTS = 25
+
+
+# A decision, which of its weights, and in which cell (None: in all).
+Weight = tuple[int, Kind, int | None]
+
+
+class Stage(NamedTuple):
+    """How often to go through all weights, how far, and with which penalty on violations.
+
+    ``reach`` is that of `Scan.line`; None looks at all breakpoints.
+    """
+
+    sweeps: int
+    reach: float | None = None
+    penalty: float = FIRST
+
+
+# How far rounds look that look only near the weights as they are, and scans of constants always: see `Scan.line`.
+NEAR = 1.0
+# Most rows are far from entering most decisions, so rounds that look only near the weights as they are cost a
+# fraction of those that look everywhere, which come last.
+FREE = (Stage(6, NEAR),)
+CONSTRAINED = (Stage(2, None, 1.0), Stage(2, None, 10.0))
+CLOSING = (Stage(4),)
+
+
+def polish(
+    program: Program, walk: Walk, profile: Profile, place: int, stages: Sequence[Stage], trust: float = 0.0
+) -> Iterator[Iterate]:
+    """Improve the rule of a vertex weight by weight; yield what is reached now and then.
+
+    ``trust`` is that of `metricfit.kernels.scan.Scan`: moves are judged by what they do to these counts.
+    """
+    make = getattr(walk.oracle, "scan", None)
+    if make is None:
+        return
+    vertex = walk.vertices[place]
+    scan: Scan = make(vertex.loss, program.layout, trust)
+    statistic, wanted = scan.statistic() if trust else vertex.statistic, weights_of(program, vertex.loss)
+    for stage in stages:
+        before, rounds = _merit(program, program.vector(statistic), stage.penalty), stage.sweeps
+        while rounds:
+            if _compiled(scan, profile, walk, rounds * len(wanted)):
+                moves, rounds = _sweep(scan, profile, walk, statistic, stage), 0
+            else:
+                statistic, moves = _round(scan, profile, walk, statistic, stage, wanted)
+                rounds -= 1
+            if not moves:
+                break
+            place = walk.ask(scan.loss.copy())
+            statistic = scan.statistic() if trust else walk.vertices[place].statistic
+            after = _merit(program, program.vector(statistic), stage.penalty)
+            yield walk.single(place)
+            if before - after <= walk.tol:
+                break
+            before = after
+
+
+def _round(
+    scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stage: Stage, wanted: Sequence[Weight]
+) -> tuple[FloatArray, int]:
+    """Move each weight in turn; return the statistic and the number of moves."""
+    moves, ended = 0, False
+    try:
+        for decision, kind, cell in wanted:
+            walk.spend()
+            constant = kind == "offset" and scan.match[decision] >= 0
+            line = scan.line(decision, kind, cell, NEAR if constant else stage.reach)
+            count = 0 if line is None else best_count(scan, profile, line, statistic, stage)
+            if line is not None and count != line.here:
+                statistic = statistic + scan.change(line, count)
+                scan.move(line, count)
+                moves += 1
+        ended = True
+    finally:
+        if not ended:  # the budget has ended, or somebody stops; what has been reached is not to be lost
+            walk.add(Vertex(scan.loss.copy(), scan.statistic(float(walk.oracle.exact))))
+    return statistic, moves
+
+
+def _compiled(scan: Scan, profile: Profile, walk: Walk, scans: int) -> bool:
+    """Whether all weights can be gone through at once."""
+    alike = scan.layout == "diagonal" and bool(np.all(scan.loss == scan.loss[:1]))
+    return (
+        profile.only is not None and scan.engine == "numba" and alike and walk.calls + scans <= walk.max_calls
+    )
+
+
+def _sweep(scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stage: Stage) -> int:
+    assert profile.only is not None
+    walk.spend()
+    sign, ratios = profile.only
+    how = Sweep(stage.sweeps, NEAR, stage.reach is None, GAIN, walk.tol)
+    moves, scans = scan.sweep(ratios.terms, sign, statistic, how)
+    walk.calls += scans - 1
+    return moves
+
+
+def weights_of(program: Program, loss: FloatArray) -> list[Weight]:
+    """Return all weights of a rule, one of each for every cell if the problem or the rule tells cells apart."""
+    cells, k = len(program.axes.cells), program.axes.k
+    places: list[int | None] = [None] if _shared(program, loss) else list(range(cells))
+    kinds: tuple[Kind, Kind] = ("slope", "offset")
+    return [
+        (j, kind, cell)
+        for kind in kinds
+        for cell in places
+        for j in range(k)
+        if kind == "offset" or program.axes.match[j] >= 0
+    ]
+
+
+def _shared(program: Program, loss: FloatArray) -> bool:
+    size = loss[0].size
+    if not np.all(loss == loss[:1]):
+        return False
+    first = program.matrix[:, :size]
+    return all((program.matrix[:, a * size : (a + 1) * size] != first).nnz == 0 for a in range(1, len(loss)))
+
+
+def _merit(program: Program, u: FloatArray, penalty: float) -> float:
+    return program.value(u) + penalty * max(program.violation(u), 0.0)
+
+
+def best_count(scan: Scan, profile: Profile, line: Line, statistic: FloatArray, stage: Stage) -> int:
+    """Return how many rows of a line should be decided so."""
+    if not profile.exact:
+        return _zoom(scan, profile, line, statistic, stage.penalty, np.flatnonzero(line.apart))
+    merit = profile.at(scan, line, statistic).merit(stage.penalty)
+    best = int(np.where(line.apart, merit, np.inf).argmin())
+    return best if merit[best] < merit[line.here] - GAIN else line.here
+
+
+def _zoom(
+    scan: Scan, profile: Profile, line: Line, statistic: FloatArray, penalty: float, counts: IntArray
+) -> int:
+    """Look at a few points of a line, then closer around the best of them."""
+    low, high = 0, counts.size - 1
+    best, least = line.here, np.inf
+    while True:
+        looked = np.unique(np.linspace(low, high, POINTS).round().astype(np.int64))
+        asked = np.unique(np.append(counts[looked], line.here))
+        series: Series = profile.at(scan, line, statistic, asked)
+        merit = series.merit(penalty)
+        if not np.isfinite(least):
+            least = float(merit[np.searchsorted(asked, line.here)]) - GAIN
+        if merit.min() < least:
+            best, least = int(asked[merit.argmin()]), float(merit.min())
+        if high - low < POINTS:
+            return best
+        middle = int(merit[np.searchsorted(asked, counts[looked])].argmin())
+        low, high = int(looked[max(middle - 1, 0)]), int(looked[min(middle + 1, looked.size - 1)])

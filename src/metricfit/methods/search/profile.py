@@ -1,0 +1,239 @@
+"""Objective and constraints of a program along a scan, at every breakpoint.
+
+A metric reads a few entries of u; a mean of ratios over the classes (macro-F1) reads two of each class, but a row that
+changes its decision changes only two of the ratios. So such means are added up on the way, and of u only the entries
+are kept that something else reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from metricfit.functions.batch import values, vectorised
+from metricfit.functions.expression import Constant, Entries, Node, Sum, Total
+from metricfit.functions.nonlinear import Quotient
+from metricfit.kernels.counting import Engine
+from metricfit.kernels.scan import Line, Scan
+from metricfit.kernels.scan_loops import ROUNDING, ratio, ratio_sums
+from metricfit.problem import Limit, Program
+from metricfit.types import FloatArray, IntArray
+
+# Numbers held at a time.
+BLOCK = 2**21
+
+
+class Series(NamedTuple):
+    """The minimised objective and the largest violation (in units of the metrics) at some points of a line."""
+
+    value: FloatArray
+    violation: FloatArray
+
+    def merit(self, penalty: float) -> FloatArray:
+        """Return the objective plus a penalty on violations."""
+        return self.value + penalty * np.maximum(self.violation, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios:
+    """``constant`` plus a sum of one ratio per decision, each of the rows decided so and of those decided right."""
+
+    terms: FloatArray
+    constant: float
+
+    @classmethod
+    def of(cls, node: Node, program: Program) -> Ratios | None:
+        """Read a weighted sum of quotients that is one; None if it is not."""
+        if program.layout != "diagonal" or not isinstance(node, Total) or not isinstance(node.part, Quotient):
+            return None
+        quotient = node.part
+        if not (isinstance(quotient.over, Entries) and isinstance(quotient.under, Entries)):
+            return None
+        size = node.weights.size
+        if quotient.over.size != size or quotient.under.size != size:
+            return None
+        cells, k = len(program.axes.cells), program.axes.k
+        table = np.stack([_coefficients(part, program) for part in (quotient.over, quotient.under)])
+        if not np.all(table[:, :, :1] == table[:, :, :cells]):
+            return None
+        both, constants = (
+            table[:, :, 0],
+            np.stack([program.constant[part.start : part.stop] for part in (quotient.over, quotient.under)]),
+        )
+        used = (both != 0).any(axis=(0, 2))
+        if np.any(used.sum(axis=1) > 1) or np.any(used.sum(axis=0) > 1):
+            return None
+        terms, constant = np.zeros((2, 3, k)), 0.0
+        terms[1, 0] = 1.0
+        for i in range(size):
+            place = np.flatnonzero(used[i])
+            if place.size:
+                j = place[0]
+                terms[:, 0, j], terms[:, 1:, j] = constants[:, i], both[:, i, :, j]
+                terms[0, :, j] *= node.weights[i]
+            elif constants[1, i] != 0:
+                constant += node.weights[i] * constants[0, i] / constants[1, i]
+        return cls(terms, float(constant))
+
+    def along(self, line: Line, statistic: FloatArray, engine: Engine) -> FloatArray:
+        """Return the sum after 0, 1, ... rows have entered; ``statistic`` is that of none."""
+        hit, made = statistic.sum(axis=0)
+        sums = ratio_sums(line.moving, line.order, line.decision, hit, made, self.terms, engine)
+        return sums + self.constant
+
+    def ends(self, j: int, hit: FloatArray, made: FloatArray) -> tuple[float, float]:
+        """Return the smallest and the largest ratio of decision j over given sets of rows."""
+        series = ratio(self.terms, j, hit, made)
+        return float(series.min()), float(series.max())
+
+
+class Affine(NamedTuple):
+    """``constant`` plus multiples of sums of ratios."""
+
+    constant: float
+    terms: tuple[tuple[float, Ratios], ...]
+
+    @classmethod
+    def of(cls, node: Node, program: Program, scale: float = 1.0) -> Affine | None:
+        """Write a node of size one in this form; None if it is not of it."""
+        ratios = Ratios.of(node, program)
+        if ratios is not None:
+            return cls(scale * ratios.constant, ((scale, ratios),))
+        if isinstance(node, Constant) and node.size == 1:
+            return cls(scale * float(node.values[0]), ())
+        if not isinstance(node, Sum) or node.size != 1:
+            return None
+        parts = [cls.of(part, program, scale * coefficient) for coefficient, part in node.terms]
+        if any(part is None for part in parts):
+            return None
+        return cls(
+            scale * node.constant + sum(part.constant for part in parts if part),
+            tuple(term for part in parts if part for term in part.terms),
+        )
+
+
+def _coefficients(part: Entries, program: Program) -> FloatArray:
+    rows = program.matrix[part.start : part.stop].toarray()
+    return rows.reshape(part.size, len(program.axes.cells), 2, program.axes.k)
+
+
+class Profile:
+    """A program, reduced to what has to be known along a line."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        parts = [program.objective, *(limit.metric for limit in program.limits)]
+        self.exact = all(vectorised(part) for part in parts)
+        self.ratios: list[Ratios] = []
+        self._places: dict[tuple[int, int], int] = {}
+        self._kept: list[IntArray] = []
+        self._width = 0
+        if self.exact:
+            parts = [self._reduced(part) for part in parts]
+            kept = np.concatenate(self._kept) if self._kept else np.zeros(0, np.int64)
+        else:
+            kept = np.arange(program.constant.size)
+        # The sums come behind the entries, whose number is only known now.
+        parts = [_shifted(part, kept.size) for part in parts] if self.exact else parts
+        self.objective, self.metrics = parts[0], parts[1:]
+        affine = None if program.limits else Affine.of(program.objective, program)
+        self.only = affine.terms[0] if affine is not None and len(affine.terms) == 1 else None
+        self.matrix, self.constant = program.matrix[kept], program.constant[kept]
+
+    def _reduced(self, node: Node) -> Node:
+        ratios = Ratios.of(node, self.program)
+        if ratios is not None:
+            self.ratios.append(ratios)
+            return Entries(-len(self.ratios), 1 - len(self.ratios), np.zeros(1), np.ones(1))
+        if isinstance(node, Entries):
+            place = self._places.get((node.start, node.stop))
+            if place is None:
+                place = self._places[node.start, node.stop] = self._width
+                self._kept.append(np.arange(node.start, node.stop))
+                self._width += node.size
+            return replace(node, start=place, stop=place + node.size)
+        return _rebuilt(node, self._reduced)
+
+    def at(self, scan: Scan, line: Line, statistic: FloatArray, counts: IntArray | None = None) -> Series:
+        """Return the series for given (ascending) numbers of entered rows; for all of them from 0 on by default.
+
+        ``statistic`` is that of the rule as it is now, with ``line.here`` rows entered.
+        """
+        statistic = statistic + scan.change(line, 0)
+        sums = [part.along(line, statistic, scan.engine) for part in self.ratios]
+        if counts is None:
+            counts = np.arange(len(line) + 1)
+        else:
+            sums = [series[counts] for series in sums]
+        width = self.constant.size
+        if not width:
+            return self._evaluated(np.stack(sums, axis=1))
+        u = self.matrix @ statistic.ravel() + self.constant
+        step, last, found = max(1, BLOCK // width), 0, []
+        for begin in range(0, counts.size, step):
+            block = counts[begin : begin + step]
+            rises = (
+                _grouped(*scan.changes(line, last, block[-1]), block - last, statistic.size) @ self.matrix.T
+            )
+            points = u + np.cumsum(rises.toarray(), axis=0)
+            u, last = points[-1].copy(), int(block[-1])
+            points[np.abs(points) <= ROUNDING] = 0.0
+            more = [series[begin : begin + step] for series in sums]
+            found.append(self._evaluated(np.column_stack([points, *more])))
+        return Series(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+    def _evaluated(self, points: FloatArray) -> Series:
+        worst = np.full(len(points), -np.inf)
+        for limit, metric in zip(self.program.limits, self.metrics, strict=True):
+            worst = np.maximum(worst, _violation(limit, metric, points))
+        return Series(values(self.objective, points)[:, 0], worst)
+
+    def between(self, start: FloatArray, end: FloatArray, shares: FloatArray) -> Series:
+        """Return the series on the way from one u to another."""
+        program = self.program
+        points = (1 - shares)[:, None] * start + shares[:, None] * end
+        worst = np.full(len(points), -np.inf)
+        for limit in program.limits:
+            worst = np.maximum(worst, _violation(limit, limit.metric, points))
+        return Series(values(program.objective, points)[:, 0], worst)
+
+
+def _violation(limit: Limit, metric: Node, points: FloatArray) -> FloatArray:
+    value = values(metric, points)[:, 0]
+    excess = (
+        value - limit.constraint.limit if limit.constraint.sense == "<=" else limit.constraint.limit - value
+    )
+    if isinstance(metric, Quotient):  # a rate of nothing keeps every limit
+        excess = np.where(values(metric.under, points)[:, 0] <= 0, 0.0, excess)
+    return excess
+
+
+def _grouped(data: FloatArray, places: IntArray, ends: IntArray, width: int) -> Any:
+    """Return sums of consecutive rows of changes: as many in each group as its end is behind the one before."""
+    return sp.csr_array(
+        (data.ravel(), places.ravel(), np.concatenate([[0], ends]) * data.shape[1]), (ends.size, width)
+    )
+
+
+def _rebuilt(node: Node, change: Any) -> Node:
+    """Return a node with its parts changed."""
+    changed: dict[str, Any] = {}
+    for f in fields(node):
+        child = getattr(node, f.name)
+        if isinstance(child, Node):
+            changed[f.name] = change(child)
+        elif f.name == "parts":
+            changed[f.name] = tuple(map(change, child))
+        elif f.name == "terms":
+            changed[f.name] = tuple((c, change(part)) for c, part in child)
+    return replace(node, **changed) if changed else node
+
+
+def _shifted(node: Node, width: int) -> Node:
+    """Return a node whose sums, numbered -1, -2, ..., come behind the entries."""
+    if isinstance(node, Entries) and node.start < 0:
+        return replace(node, start=width - node.start - 1, stop=width - node.start)
+    return _rebuilt(node, lambda part: _shifted(part, width))

@@ -1,0 +1,32 @@
+"""A bound for means of ratios, such as macro-F1: the best that each ratio could be alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metricfit.methods.base import Walk
+from metricfit.methods.search.profile import Affine
+from metricfit.problem import Program
+
+
+def bound_of_ratios(program: Program, walk: Walk) -> float:
+    r"""Return a lower bound of a (minimised) sum of one ratio per decision; minus infinity if the objective is none.
+
+    A ratio of rows decided j and of those that are right has convex level sets, so over all sets of rows it is
+    extreme where a linear function is: on the rows most likely of class j, or least likely, however many. Those
+    are prefix sums along one sort. The bound is valid where probabilities are counted as soft labels, and holds
+    under any constraints, which it ignores.
+    """
+    affine = Affine.of(program.objective, program)
+    make = getattr(walk.oracle, "scan", None)
+    if affine is None or make is None:
+        return -np.inf
+    scan = make(np.zeros((len(program.axes.cells), 2, program.axes.k)), "diagonal")
+    total = affine.constant
+    for j in range(program.axes.k):
+        walk.spend()
+        hit, made = scan.likeliest(j)
+        for scale, ratios in affine.terms:
+            ends = [ratios.ends(j, *rows) for rows in ((hit, made), (hit[-1] - hit, made[-1] - made))]
+            total += min(scale * end for pair in ends for end in pair)
+    return float(total)

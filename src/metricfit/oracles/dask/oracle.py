@@ -1,0 +1,200 @@
+"""The plug-in oracle on Dask collections: blocks stay on the workers, a loss goes out, a small tensor comes back.
+
+Nothing here schedules anything. A call is one task for each group of blocks on a worker and a tree of sums, see
+`metricfit.oracles.dask.cluster`. What a lost worker held is computed again by the scheduler from the graph of the
+user's collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from operator import itemgetter
+from typing import Any, Literal
+
+import numpy as np
+
+from metricfit.calibration.recalibration import log_ratio
+from metricfit.data.axes import distinct_labels
+from metricfit.data.confusion import Axes, Cells, class_labels
+from metricfit.data.layout import Layout
+from metricfit.data.rows import Rows
+from metricfit.oracles.base import Vertex
+from metricfit.oracles.dask.cluster import runner, tree_sum
+from metricfit.oracles.dask.partitions import aligned_blocks, width
+from metricfit.oracles.dask.worker import (
+    RawBlock,
+    confusion_of,
+    counts_of,
+    facts_of,
+    held_blocks,
+    margins_of,
+    taken_of,
+)
+from metricfit.oracles.files.blocks import fractions, sample_rows, worth_a_sample
+from metricfit.types import FloatArray, Label
+
+
+@dataclass(frozen=True, eq=False)
+class DaskRows:
+    """Checked blocks on the workers.
+
+    Parameters
+    ----------
+    axes : Axes
+        Classes, decisions and cells of all blocks.
+    groups : list
+        Futures, or delayed values, of lists of `HeldBlock`: the rows that one task goes through.
+    n_rows : int
+        Their number.
+    """
+
+    axes: Axes
+    groups: list[Any]
+    n_rows: int
+
+    @classmethod
+    def of(
+        cls,
+        proba: Any,
+        y: Any,
+        *,
+        classes: Iterable[object] | None = None,
+        decisions: Iterable[object] | None = None,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+    ) -> DaskRows:
+        """Check a collection block by block, and keep the blocks on the workers.
+
+        Parameters
+        ----------
+        proba : Dask array or data frame with N rows
+            Class probabilities, one column per class.
+        y, sensitive_features, sample_weight
+            As in `optimize`: Dask collections cut as ``proba`` is, or arrays.
+        classes, decisions
+            As in `optimize`.
+
+        Returns
+        -------
+        DaskRows
+        """
+        import dask
+
+        run, n = runner(), width(proba)
+        named = {
+            "proba": proba,
+            "y": y,
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+        }
+        check = dask.delayed(RawBlock.of, pure=False)
+        raw = run.groups([check(number, n, *parts) for number, parts in enumerate(aligned_blocks(named))])
+        facts = [fact for group in run.fetch(run.each(facts_of, raw)) for fact in group]
+        rows = sum(fact.rows for fact in facts)
+        if not rows:
+            raise ValueError("proba has no rows; pass at least one row")
+        if not any(fact.weight for fact in facts):
+            raise ValueError(
+                f"sample_weight is zero in all {rows} rows; at least one weight must be positive"
+            )
+        values = {value for fact in facts for value in fact.labels}
+        cells = {cell for fact in facts if fact.rows for cell in fact.cells.values}
+        names = next(fact.cells.names for fact in facts if fact.rows)
+        axes = Axes(
+            class_labels(sorted(values, key=_rank), classes, n),
+            () if decisions is None else distinct_labels(decisions, "decisions"),
+            Cells(names, tuple(sorted(cells, key=lambda cell: [_rank(value) for value in cell]))),
+        )
+        if axes.n < 2:
+            raise ValueError(
+                "proba has one column, so there is one class and nothing to decide; give two or more"
+            )
+        starts, start = {}, 0
+        for fact in sorted(facts, key=lambda fact: fact.number):
+            starts[fact.number], start = start, start + fact.rows
+        return cls(axes, run.keep(held_blocks, raw, axes, starts), rows)
+
+    def total(self, part: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the sum of what a function makes of each block, added up in a tree on the workers."""
+        run = runner()
+        return tree_sum(run, run.each(part, self.groups, *arguments))
+
+
+class DaskOracle:
+    """Decides rows by their post-shifted class probabilities and counts, on the workers of a Dask cluster.
+
+    The answers are those of `PluginOracle` on the same rows: to the bit where labels are counted without weights, up to
+    rounding otherwise.
+
+    Parameters
+    ----------
+    rows : DaskRows
+        The checked blocks.
+    confusion : {"labels", "model"}
+        Count labels, or use the probabilities as soft labels.
+
+    Attributes
+    ----------
+    passes : int
+        How often all probabilities were read.
+    prior_shift : array of shape (n,)
+        For each class, the logarithm of its share of the labels over its mean probability.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> proba = da.from_array(np.array([[0.9, 0.1], [0.4, 0.6]]), chunks=(1, 2))
+    >>> oracle = DaskOracle(DaskRows.of(proba, np.array([0, 1])))
+    >>> oracle(np.array([[[0.0, 1.0], [1.0, 0.0]]]), "full").statistic
+    array([[[0.5, 0. ],
+            [0. , 0.5]]])
+    """
+
+    def __init__(self, rows: DaskRows, confusion: Literal["labels", "model"] = "labels") -> None:
+        self.rows, self.axes, self.passes = rows, rows.axes, 2
+        self.exact = confusion == "model"
+        self.counts, self.totals, self.soft = rows.total(margins_of, len(rows.axes.cells), rows.axes.n)
+        self.weight = float(self.totals.sum())
+        self.margins = (self.soft if self.exact else self.totals) / self.weight
+        self.prior_shift = log_ratio(self.totals.sum(axis=0), self.soft.sum(axis=0))
+
+    def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
+        """Return the plug-in rule of a loss and its statistic, in one pass."""
+        return self.many([loss], layout)[0]
+
+    def many(self, losses: Sequence[FloatArray], layout: Layout) -> list[Vertex]:
+        """Return the rules of several losses and their statistics, in one pass."""
+        self.passes += 1
+        sums = self.rows.total(counts_of, np.stack(losses), self.axes.match, layout, self.exact)
+        return [Vertex(loss, total / self.weight) for loss, total in zip(losses, sums, strict=True)]
+
+    def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
+        """Return the full tensor of a mixture of rules, in one pass."""
+        self.passes += 1
+        tensor = self.rows.total(confusion_of, losses, weights, self.axes.match, layout, self.exact)
+        return np.asarray(tensor / self.weight)
+
+    @property
+    def costly(self) -> bool:
+        """Whether a pass takes so long that the rules of a sample save time."""
+        return worth_a_sample(self.rows.n_rows, self.axes.n)
+
+    def sample(self) -> Rows:
+        """Return some of the rows, stratified by class and cell; all of them if they are few."""
+        return self._sample
+
+    @cached_property
+    def _sample(self) -> Rows:
+        self.passes += 1
+        run = runner()
+        taken = run.fetch(run.each(taken_of, self.rows.groups, fractions(self.counts)))
+        blocks = sorted(chain.from_iterable(taken), key=itemgetter(0))
+        return sample_rows(self.axes, [block for _, block in blocks], self.totals)
+
+
+def _rank(value: Label) -> tuple[bool, Label]:
+    return isinstance(value, str), value

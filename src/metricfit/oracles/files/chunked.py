@@ -1,0 +1,233 @@
+"""The plug-in oracle on rows that are larger than memory: every call is one pass over blocks of rows."""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal
+
+import numpy as np
+
+from metricfit.calibration.recalibration import log_ratio
+from metricfit.data.axes import distinct_labels
+from metricfit.data.confusion import Axes, Cells, encode_labels
+from metricfit.data.layout import Layout
+from metricfit.data.rows import Rows, strata
+from metricfit.data.validation import check_lengths, check_proba, check_weights
+from metricfit.oracles.base import Vertex
+from metricfit.oracles.files.blocks import SAMPLE_ROWS, Block, draw_lots, fractions, sample_rows
+from metricfit.oracles.files.sources import Source, ahead
+from metricfit.types import FloatArray, IntArray, Label
+
+# Bytes of codes and weights that are kept in memory; beyond, they go to an unnamed temporary file.
+SPOOL = 2**28
+
+
+class ChunkedRows:
+    """Checked labels, cells and weights of a source, a few bytes per row; the probabilities stay where they are.
+
+    Parameters
+    ----------
+    source : Source
+        Where the rows are read from.
+    decisions : list, optional
+        Labels of the decisions, by default the classes.
+    """
+
+    def __init__(self, source: Source, decisions: Iterable[object] | None = None) -> None:
+        self.source, n = source, len(source.classes)
+        if n < 2:
+            raise ValueError(
+                "proba has one column, so there is one class and nothing to decide; give two or more"
+            )
+        self.codes = Codes(n)
+        found: dict[tuple[Label, ...], int] = {}
+        names: tuple[str, ...] = ()
+        counts = np.zeros((0, n), np.int64)
+        totals = np.zeros((0, n))
+        for part in source.parts():
+            with counted_from(self.codes.n_rows):
+                labels = encode_labels(part.y, source.classes, source.label_name)
+                weights = check_weights(part.weight, len(labels), source.weight_name, allow_zero=True)
+                cells, local = Cells.observe(part.features, len(labels))
+            names = cells.names
+            place = np.array([found.setdefault(cell, len(found)) for cell in cells.values], np.int32)[local]
+            new = ((0, len(found) - len(counts)), (0, 0))
+            counts, totals = np.pad(counts, new), np.pad(totals, new)
+            counts += strata(labels, place, None, *counts.shape)
+            totals += strata(labels, place, weights, *counts.shape)
+            self.codes.append(labels, place if names else None, weights)
+        check_lengths(**{source.proba_name: source.n_rows, source.label_name: self.codes.n_rows})
+        if not totals.any():
+            raise ValueError(
+                f"sample_weight is zero in all {source.n_rows} rows; at least one must be positive"
+            )
+        # Cells were numbered as they came; their order is that of their values, as in memory.
+        ordered = sorted(found, key=lambda cell: [(isinstance(value, str), value) for value in cell])
+        order = np.array([found[cell] for cell in ordered])
+        self.place = np.empty(len(order), np.int32)
+        self.place[order] = np.arange(len(order), dtype=np.int32)
+        self.counts, self.totals = counts[order], totals[order]
+        chosen = () if decisions is None else distinct_labels(decisions, "decisions")
+        self.axes = Axes(source.classes, chosen, Cells(names, tuple(ordered)))
+
+    def __len__(self) -> int:
+        return self.source.n_rows
+
+    def blocks(self, check: bool = False) -> Iterator[Block]:
+        """Yield all rows, block by block; a thread reads the next one meanwhile."""
+        start, several = 0, len(self.axes.cells) > 1
+        for stored in ahead(self.source.blocks()):
+            proba = stored
+            if check or stored.dtype not in (np.float32, np.float64) or not stored.flags.c_contiguous:
+                with counted_from(start):
+                    proba = check_proba(stored, self.axes.n, name=self.source.proba_name)
+            labels, cells, weights = self.codes.read(start, len(proba))
+            yield Block(proba, labels, self.place[cells] if several and cells is not None else None, weights)
+            start += len(proba)
+
+    def in_memory(self) -> Rows:
+        """Return the same rows as arrays."""
+        blocks = list(self.blocks(check=True))
+        cells = [block.cells for block in blocks if block.cells is not None]
+        weights = [block.weights for block in blocks if block.weights is not None]
+        return Rows(
+            self.axes,
+            np.concatenate([block.proba for block in blocks]),
+            np.concatenate([block.labels for block in blocks]),
+            np.concatenate(cells) if cells else None,
+            np.concatenate(weights) / self.totals.sum() if weights else None,
+        )
+
+
+class Codes:
+    """Label, cell and weight of each row, appended once and read again and again: 1 to 16 bytes per row."""
+
+    def __init__(self, n_classes: int) -> None:
+        self.label = np.min_scalar_type(n_classes - 1)
+        self.record: np.dtype[np.void] | None = None
+        self.file = tempfile.SpooledTemporaryFile(SPOOL)  # noqa: SIM115  closed when nobody needs the rows
+        weakref.finalize(self, self.file.close)
+        self.n_rows = 0
+
+    def append(self, labels: IntArray, cells: IntArray | None, weights: FloatArray | None) -> None:
+        """Write the next rows."""
+        columns = {"label": labels, "cell": cells, "weight": weights}
+        kinds = {"label": self.label, "cell": np.dtype(np.int32), "weight": np.dtype(np.float64)}
+        given = {name: column for name, column in columns.items() if column is not None}
+        self.record = np.dtype([(name, kinds[name]) for name in given])
+        records = np.empty(len(labels), self.record)
+        for name, column in given.items():
+            records[name] = column
+        self.file.write(records.tobytes())
+        self.n_rows += len(labels)
+
+    def read(self, start: int, rows: int) -> tuple[IntArray, IntArray | None, FloatArray | None]:
+        """Return labels, cells and weights of some rows."""
+        assert self.record is not None
+        size = self.record.itemsize
+        self.file.seek(start * size)
+        records = np.frombuffer(self.file.read(rows * size), self.record)
+        names = self.record.names or ()
+        cells = records["cell"] if "cell" in names else None
+        weights = np.ascontiguousarray(records["weight"]) if "weight" in names else None
+        return records["label"].astype(np.int32), cells, weights
+
+
+class ChunkedOracle:
+    """Decides rows by their post-shifted class probabilities and counts, one block after the other.
+
+    The answers are those of `PluginOracle` on the same rows: to the bit where labels are counted without weights,
+    up to rounding otherwise.
+
+    Parameters
+    ----------
+    rows : ChunkedRows
+        The data; the first pass checks its probabilities.
+    confusion : {"labels", "model"}
+        Count labels, or use the probabilities as soft labels.
+    threads : int
+        Number of threads that share a block.
+
+    Attributes
+    ----------
+    passes : int
+        How often all probabilities were read.
+    prior_shift : array of shape (n,)
+        For each class, the logarithm of its share of the labels over its mean probability.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from metricfit.oracles.files.sources import MappedArray
+    >>> with tempfile.TemporaryFile() as file:
+    ...     proba = np.memmap(file, np.float32, "w+", shape=(2, 2))
+    ...     proba[:] = [[0.9, 0.1], [0.4, 0.6]]
+    ...     oracle = ChunkedOracle(ChunkedRows(MappedArray(proba, [0, 1])))
+    >>> oracle(np.array([[[0.0, 1.0], [1.0, 0.0]]]), "full").statistic
+    array([[[0.5, 0. ],
+            [0. , 0.5]]])
+    >>> oracle.passes
+    2
+    """
+
+    def __init__(
+        self, rows: ChunkedRows, confusion: Literal["labels", "model"] = "labels", threads: int = 1
+    ) -> None:
+        self.rows, self.axes, self.threads = rows, rows.axes, threads
+        self.exact = confusion == "model"
+        self.total, self.passes = float(rows.totals.sum()), 1
+        wanted, start = fractions(rows.counts, SAMPLE_ROWS), 0
+        taken: list[Block] = []
+        self.soft = np.zeros(rows.totals.shape)
+        for block in rows.blocks(check=True):
+            self.soft += block.soft_margins(len(self.axes.cells), threads)
+            taken.append(block.taken(wanted, draw_lots(start, len(block))))
+            start += len(block)
+        self.margins = (self.soft if self.exact else rows.totals) / self.total
+        self.prior_shift = log_ratio(rows.totals.sum(axis=0), self.soft.sum(axis=0))
+        self._sample = sample_rows(self.axes, taken, rows.totals)
+
+    def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
+        """Return the plug-in rule of a loss and its statistic, in one pass."""
+        return self.many([loss], layout)[0]
+
+    def many(self, losses: Sequence[FloatArray], layout: Layout) -> list[Vertex]:
+        """Return the rules of several losses and their statistics, in one pass."""
+        self.passes += 1
+        sums = np.zeros((len(losses), *losses[0].shape))
+        for block in self.rows.blocks():
+            for total, loss in zip(sums, losses, strict=True):
+                total += block.counts(loss, self.axes.match, layout, self.exact, self.threads)
+        return [Vertex(loss, total / self.total) for loss, total in zip(losses, sums, strict=True)]
+
+    def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
+        """Return the full tensor of a mixture of rules, in one pass."""
+        self.passes += 1
+        tensor = np.zeros(self.axes.shape)
+        for block in self.rows.blocks():
+            tensor += block.confusion(losses, weights, self.axes.match, layout, self.exact, self.threads)
+        return tensor / self.total
+
+    @property
+    def costly(self) -> bool:
+        """Whether a pass takes so long that the rules of a sample save time."""
+        return len(self.rows) > SAMPLE_ROWS
+
+    def sample(self) -> Rows:
+        """Return rows drawn in the first pass, stratified by class and cell; all of them if they are few."""
+        return self._sample
+
+
+@contextmanager
+def counted_from(start: int) -> Iterator[None]:
+    """Say in errors of a block where its rows begin."""
+    try:
+        yield
+    except ValueError as error:
+        if not start:
+            raise
+        raise ValueError(f"{error} (rows are counted from row {start})") from error

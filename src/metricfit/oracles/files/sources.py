@@ -1,0 +1,199 @@
+"""Row sources: probabilities that are read block by block, because they are larger than memory."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from metricfit.data.cells import read_attributes
+from metricfit.data.columns import factorize
+from metricfit.data.confusion import class_labels
+from metricfit.data.validation import check_lengths
+from metricfit.types import FloatArray, Label
+
+# Entries of a block: some megabytes, enough to keep threads busy and little beside a gigabyte.
+BLOCK_ENTRIES = 2**23
+# What is smaller than this many bytes is solved in memory.
+IN_MEMORY = 2**28
+
+
+class Part(NamedTuple):
+    """What is known of some rows besides their probabilities, as the user gave it."""
+
+    y: Any
+    features: Mapping[str, Any] | None
+    weight: Any
+
+
+class Source(Protocol):
+    """Rows that can be read again and again, always in the same order.
+
+    ``proba_name``, ``label_name`` and ``weight_name`` are what messages call the probabilities, labels and weights.
+    """
+
+    n_rows: int
+    classes: tuple[Label, ...]
+    proba_name: str
+    label_name: str
+    weight_name: str
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the probabilities in memory."""
+        ...
+
+    def parts(self) -> Iterator[Part]:
+        """Yield labels, attributes and weights of some rows after the other."""
+        ...
+
+    def blocks(self) -> Iterator[FloatArray]:
+        """Yield the probabilities of some rows after the other, as they are stored."""
+        ...
+
+
+def ahead(blocks: Iterator[FloatArray]) -> Iterator[FloatArray]:
+    """Yield blocks while a thread prepares the next one.
+
+    When block b is asked for, the consumer is done with block b - 1, and block b + 1 begins to be prepared.
+
+    Examples
+    --------
+    >>> list(ahead(iter([1, 2, 3])))
+    [1, 2, 3]
+    """
+    with ThreadPoolExecutor(1) as pool:
+        pending = pool.submit(next, blocks, None)
+        while (block := pending.result()) is not None:
+            pending = pool.submit(next, blocks, None)
+            yield block
+
+
+def mapping_of(array: object) -> mmap.mmap | None:
+    """Return the memory map that an array looks into, or None if there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mapping_of(np.zeros(3)) is None
+    True
+    """
+    while isinstance(array, np.ndarray | memoryview):
+        array = array.base if isinstance(array, np.ndarray) else array.obj
+    return array if isinstance(array, mmap.mmap) else None
+
+
+class MappedArray:
+    """Probabilities in a memory-mapped file, with labels, attributes and weights in arrays.
+
+    Pages are read ahead of the pass and given back behind it, so that resident memory stays at a few blocks however
+    large the file is.
+
+    Parameters
+    ----------
+    proba : numpy.memmap of shape (N, n)
+        Class probabilities, such as ``np.load("proba.npy", mmap_mode="r")``.
+    y, sensitive_features, sample_weight
+        As in `optimize`; these may be mapped as well.
+    classes : list, optional
+        Labels of the columns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> with tempfile.TemporaryFile() as file:
+    ...     proba = np.memmap(file, np.float32, "w+", shape=(3, 2))
+    ...     proba[:] = 0.5
+    ...     source = MappedArray(proba, [0, 1, 0])
+    >>> source.n_rows, source.classes, [block.shape for block in source.blocks()]
+    (3, (0, 1), [(3, 2)])
+    """
+
+    proba_name, label_name, weight_name = "proba", "y", "sample_weight"
+
+    def __init__(
+        self,
+        proba: Any,
+        y: Any,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        classes: Iterable[object] | None = None,
+    ) -> None:
+        self.map = mapping_of(proba)
+        self.proba = np.asarray(proba)
+        if self.proba.ndim != 2 or 0 in self.proba.shape:
+            raise ValueError(
+                f"proba must have rows and columns, one column per class; got shape {self.proba.shape}"
+            )
+        # In a private copy ("c") what was written exists nowhere but in the pages that would be given back.
+        self.shared = getattr(proba, "mode", "c") != "c"
+        self.y = np.asarray(y) if isinstance(y, list | tuple) else y
+        columns = {} if sensitive_features is None else read_attributes(sensitive_features)
+        # Columns that can be cut without going through all of it, as a list would have to be each time.
+        self.features = {k: np.asarray(c) if isinstance(c, list | tuple) else c for k, c in columns.items()}
+        self.weight = None if sample_weight is None else np.asarray(sample_weight)
+        named = {f"sensitive_features column {name!r}": column for name, column in self.features.items()}
+        self.n_rows = check_lengths(proba=self.proba, y=self.y, **named, sample_weight=self.weight)
+        self.step = max(1, BLOCK_ENTRIES // self.proba.shape[1])
+        self.classes = class_labels(_distinct(self.y, self._cuts()), classes, self.proba.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the probabilities in memory."""
+        return self.proba.nbytes
+
+    def _cuts(self) -> list[slice]:
+        return [slice(start, start + self.step) for start in range(0, self.n_rows, self.step)]
+
+    def parts(self) -> Iterator[Part]:
+        """Yield labels, attributes and weights of the rows of each block."""
+        for cut in self._cuts():
+            features = {name: _cut(column, cut) for name, column in self.features.items()} or None
+            yield Part(_cut(self.y, cut), features, None if self.weight is None else self.weight[cut])
+
+    def blocks(self) -> Iterator[FloatArray]:
+        """Yield views of the mapped file; a view may be used until the next but one is asked for."""
+        done: list[slice] = []
+        for cut in self._cuts():
+            if len(done) == 2:
+                self._advise(done.pop(0), "MADV_DONTNEED")
+            self._advise(cut, "MADV_WILLNEED")
+            block = self.proba[cut]
+            if block.flags.c_contiguous:
+                # One number of each page: the disk is waited for here, not where the rows are decided.
+                block.reshape(-1)[:: max(1, mmap.PAGESIZE // block.itemsize)].max()
+            done.append(cut)
+            yield block
+        self._advise(slice(0, self.n_rows), "MADV_DONTNEED")
+
+    def _advise(self, cut: slice, what: str) -> None:
+        """Tell the system that rows are needed soon or no longer, where it can be told."""
+        advice, rows = getattr(mmap, what, None), self.proba[cut]
+        if advice is None or self.map is None or not self.shared:
+            return
+        if what == "MADV_WILLNEED" and not rows.flags.c_contiguous:
+            return  # rows that are not stored one after the other would ask for the whole file
+        origin = np.frombuffer(self.map, np.uint8).ctypes.data
+        steps = [(size - 1) * stride for size, stride in zip(rows.shape, rows.strides, strict=True)]
+        low = rows.ctypes.data - origin + sum(step for step in steps if step < 0)
+        high = rows.ctypes.data - origin + sum(step for step in steps if step > 0) + rows.itemsize
+        start = low // mmap.PAGESIZE * mmap.PAGESIZE
+        self.map.madvise(advice, start, high - start)
+
+
+def _cut(column: Any, cut: slice) -> Any:
+    return getattr(column, "iloc", column)[cut]
+
+
+def _distinct(y: Any, cuts: list[slice]) -> list[Label] | None:
+    """Return the distinct labels; None for integers, which need no names."""
+    if getattr(getattr(y, "dtype", None), "kind", "") in "iu" and hasattr(y, "__array__"):
+        return None
+    values: set[Label] = set()
+    for cut in cuts:
+        values.update(factorize(_cut(y, cut), "y")[0])
+    return sorted(values, key=lambda value: (isinstance(value, str), value))

@@ -1,0 +1,305 @@
+"""Policy: for each cell a small mixture of plug-in rules. It is what is deployed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+
+from metricfit.data.confusion import Axes, Cells
+from metricfit.data.layout import Layout, shape_of
+from metricfit.data.validation import check_proba, row_blocks
+from metricfit.exceptions import PolicyFileError
+from metricfit.messages import unknown
+from metricfit.policy import file as policy_file
+from metricfit.policy.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
+from metricfit.policy.row_hash import cell_keys
+from metricfit.types import FloatArray, IntArray
+
+__all__ = ["Policy", "PolicyFileError", "Rule"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Policy:
+    """A randomised decision rule: for each cell a mixture of plug-in rules.
+
+    Parameters
+    ----------
+    axes : Axes
+        Classes, decisions and cells.
+    layout : {"diagonal", "full"}
+        How losses are laid out: (2, k) or (n, k) for each rule.
+    rules : sequence of sequences of Rule
+        For each cell its rules; their weights sum to 1.
+    single : sequence of int, optional
+        For each cell the index of the rule that decides alone under ``randomize="never"``; by default the
+        one with the largest weight.
+
+    Examples
+    --------
+    A third decision for cases that cost too much to get wrong:
+
+    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.policy import Policy, Rule
+    >>> loss = [[0, 1, 0.3], [5, 0, 0.3]]  # rows: the true class; columns: the decision
+    >>> policy = Policy(Axes(("ok", "fraud"), ("ok", "fraud", "review")), "full", [[Rule(1, loss)]])
+    >>> policy
+    Policy(2 classes, 3 decisions, 1 cells, 1 rules, layout='full')
+    >>> policy.decide([[0.99, 0.01], [0.5, 0.5], [0.1, 0.9]]).tolist()
+    ['ok', 'review', 'fraud']
+    """
+
+    axes: Axes
+    layout: Layout
+    rules: tuple[tuple[Rule, ...], ...]
+    single: tuple[int, ...] = ()
+    _losses: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Check the parts, and keep all losses in one array."""
+        if self.layout not in get_args(Layout):
+            raise ValueError(unknown("layout", self.layout, get_args(Layout)))
+        cells, *shape = shape_of(self.layout, self.axes)
+        if len(self.rules) != cells:
+            raise ValueError(f"rules must have one entry per cell: there are {cells}, got {len(self.rules)}")
+        weights = [shares_of(*pair) for pair in zip(self.rules, self.axes.cells.values, strict=True)]
+        flat = [rule.loss for mixture in self.rules for rule in mixture]
+        for loss in flat:
+            if loss.shape != tuple(shape):
+                raise ValueError(f"losses must have shape {tuple(shape)}; got one of shape {loss.shape}")
+        losses: FloatArray = np.array(flat)
+        if not np.isfinite(losses).all():
+            raise ValueError("losses must be finite; some are NaN or infinite")
+        losses.flags.writeable = False
+        views = iter(losses)
+        rules = tuple(tuple(Rule(share, next(views)) for share in shares) for shares in weights)
+        object.__setattr__(self, "rules", rules)
+        object.__setattr__(self, "single", singles_of(self.single, weights))
+        object.__setattr__(self, "_losses", losses)
+
+    @property
+    def n_rules(self) -> int:
+        """Number of rules in all cells together."""
+        return sum(map(len, self.rules))
+
+    def decide(
+        self,
+        proba: Any,
+        sensitive_features: Any = None,
+        randomize: str = "hash",
+        random_state: Any = None,
+        key: Any = None,
+    ) -> Any:
+        """Return a decision for each row.
+
+        Parameters
+        ----------
+        proba : array-like of shape (N, n)
+            Class probabilities.
+        sensitive_features : frame, array-like of shape (N,) or None
+            The attributes, if the policy has any.
+        randomize : {"hash", "draw", "never"}, default="hash"
+            How a row gets its rule. ``"hash"``: by a number computed from the row itself, so that the same
+            row gets the same decision in any order and batch. ``"draw"``: by a drawn number. ``"never"``:
+            every row of a cell gets the same rule, the policy's `single` one.
+        random_state : int, optional
+            The salt of ``"hash"``, or the seed (or generator) of ``"draw"``.
+        key : array-like of numbers with N rows, optional
+            What ``"hash"`` tells rows apart by, in place of their probabilities: for a model that gives many
+            rows the same probabilities, and so the same rule, pass a row number or features.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            Decision labels; of dtype object if they are of several types.
+
+        Examples
+        --------
+        >>> axes, zero_one = Axes(("no", "yes")), [[0, 1], [1, 0]]
+        >>> Policy(axes, "full", [[Rule(1, zero_one)]]).decide([[0.9, 0.1], [0.5, 0.5]]).tolist()
+        ['no', 'yes']
+        """
+        if randomize not in RANDOMIZE:
+            raise ValueError(unknown("randomize", randomize, RANDOMIZE))
+        rows = check_proba(proba, self.axes.n, allow_empty=True)
+        cell = self.axes.cells.encode(sensitive_features, len(rows))
+        told_by = rows if key is None else np.asarray(key, dtype=np.float64).reshape(len(rows), -1)
+        chosen = self._table.rule_of(told_by, cell, randomize, random_state)
+        return self.axes.decision_labels[self._apply(rows, self._table.start[cell] + chosen)]
+
+    def decision_proba(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
+        """Return the probability of each decision for each row, over the mixture of rules.
+
+        Parameters
+        ----------
+        proba : array-like of shape (N, n)
+            Class probabilities.
+        sensitive_features : frame, array-like of shape (N,) or None
+            The attributes, if the policy has any.
+
+        Returns
+        -------
+        ndarray of shape (N, k)
+
+        Examples
+        --------
+        >>> always = [Rule(0.25, [[0, 1], [0, 1]]), Rule(0.75, [[1, 0], [1, 0]])]
+        >>> Policy(Axes(("no", "yes")), "full", [always]).decision_proba([[0.9, 0.1]])
+        array([[0.25, 0.75]])
+        """
+        rows = check_proba(proba, self.axes.n, allow_empty=True)
+        cell = self.axes.cells.encode(sensitive_features, len(rows))
+        chances: FloatArray = np.zeros((len(rows), self.axes.k))
+        for block in row_blocks(len(rows), self.axes.n):
+            part, part_cell, out = rows[block], cell[block], chances[block].reshape(-1)
+            for rank, shares in enumerate(self._table.share.T):
+                share = shares[part_cell]
+                using = np.flatnonzero(share)
+                some = part if len(using) == len(part) else part[using]
+                made = self._apply(some, self._table.start[part_cell[using]] + rank)
+                out[using * self.axes.k + made] += share[using]
+        return chances
+
+    @cached_property
+    def _table(self) -> Table:
+        return Table.of(self.rules, self.single, cell_keys(self.axes.cells.values))
+
+    def _apply(self, rows: FloatArray, rule: IntArray) -> IntArray:
+        """Return the decision of each row under its rule, as an index."""
+        if not len(rows):
+            return np.zeros(0, dtype=np.intp)
+        from metricfit.kernels import counting as kernels
+
+        # To the kernel the rules are cells: it reads a row's loss by its number, so no row is touched twice.
+        codes = rule.astype(np.int32)
+        return np.asarray(kernels.decide(rows, codes, self._losses, self.axes.match, layout=self.layout))
+
+    def losses_for(self, axes: Axes, layout: Layout) -> list[FloatArray]:
+        """Return the rules as losses over the cells of another problem, for a warm start.
+
+        Parameters
+        ----------
+        axes : Axes
+            The other problem's axes, with the same classes and decisions. Cells that the policy does not know
+            get the rules of its first cell.
+        layout : {"diagonal", "full"}
+            The other problem's layout. Rules that it cannot express are left out.
+
+        Returns
+        -------
+        list of ndarrays of shape (A, s, k)
+
+        Examples
+        --------
+        >>> policy = Policy(Axes((0, 1)), "diagonal", [[Rule(1, [[-1, -2], [0, 1]])]])
+        >>> policy.losses_for(policy.axes, "full")
+        [array([[[-1.,  1.],
+                [ 0., -1.]]])]
+        """
+        return losses_for(self.axes, self.layout, self.rules, axes, layout)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the policy as a document of plain lists, numbers and strings.
+
+        Examples
+        --------
+        >>> Policy(Axes((0, 1)), "full", [[Rule(1, [[0, 1], [1, 0]])]]).to_dict()["cells"]
+        [{'rules': [{'weight': 1.0, 'loss': [[0.0, 1.0], [1.0, 0.0]]}], 'single': 0}]
+        """
+        return policy_file.document(self.axes, self.layout, self.rules, self.single)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Policy:
+        """Return the policy of a document that `to_dict` made.
+
+        Raises
+        ------
+        PolicyFileError
+            If the document is no policy.
+
+        Examples
+        --------
+        >>> policy = Policy(Axes((0, 1)), "full", [[Rule(1, [[0, 1], [1, 0]])]])
+        >>> Policy.from_dict(policy.to_dict()) == policy
+        True
+        """
+        axes, layout, rules, single = policy_file.parts(document)
+        try:
+            made = tuple(tuple(Rule(weight, loss) for weight, loss in mixture) for mixture in rules)
+            return cls(Axes(axes[0], axes[1], Cells(*axes[2])), layout, made, single)
+        except (ValueError, OverflowError) as error:
+            raise PolicyFileError(f"it does not make sense as a policy: {error}") from error
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to a JSON file, which appears whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; an older one is replaced.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> policy = Policy(Axes(("no", "yes")), "full", [[Rule(1, [[0, 1], [1, 0]])]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     policy.save(pathlib.Path(folder) / "policy.json")
+        ...     Policy.load(pathlib.Path(folder) / "policy.json") == policy
+        True
+        """
+        policy_file.write(path, policy_file.encode(self.to_dict()))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, max_bytes: int = policy_file.MAX_BYTES) -> Policy:
+        """Read a policy that `save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        max_bytes : int, default=2**29
+            The size above which a file is refused unread.
+
+        Returns
+        -------
+        Policy
+
+        Raises
+        ------
+        PolicyFileError
+            If the file is damaged, from a newer version, or no policy file.
+
+        Examples
+        --------
+        >>> Policy.load("no-such-policy.json")
+        Traceback (most recent call last):
+        FileNotFoundError: [Errno 2] No such file or directory: 'no-such-policy.json'
+        """
+        try:
+            return cls.from_dict(policy_file.decode(policy_file.read(path, max_bytes)))
+        except PolicyFileError as error:
+            raise PolicyFileError(f"cannot load a policy from {os.fspath(path)!r}: {error}") from error
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Policy):
+            return NotImplemented
+        same = (self.axes, self.layout, self.single) == (other.axes, other.layout, other.single)
+        weights = [[[rule.weight for rule in mixture] for mixture in one.rules] for one in (self, other)]
+        return same and weights[0] == weights[1] and np.array_equal(self._losses, other._losses)
+
+    def __hash__(self) -> int:
+        return hash((self.axes, self.layout, self.single, self.n_rules))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the constructor: arrays come back from a pickle writeable."""
+        return Policy, (self.axes, self.layout, self.rules, self.single)
+
+    def __repr__(self) -> str:
+        sizes = (
+            f"{self.axes.n} classes, {self.axes.k} decisions, {len(self.rules)} cells, {self.n_rules} rules"
+        )
+        return f"Policy({sizes}, layout={self.layout!r})"

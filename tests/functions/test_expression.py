@@ -1,0 +1,72 @@
+"""Affine nodes have the same values and slopes by one matrix as part by part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metricfit.functions.expression import Constant, Entries, Largest, Node, Stack, Sum, Total
+
+WIDTH = 9
+
+
+def entries(start: int, stop: int) -> Entries:
+    return Entries(start, stop, np.zeros(stop - start), np.ones(stop - start))
+
+
+def trees() -> dict[str, Node]:
+    rates = [entries(0, 3), entries(3, 6), entries(6, 9)]
+    mean = Sum(tuple((1 / 3, rate) for rate in rates))
+    apart = [Sum(((1.0, rate), (-1.0, mean))) for rate in rates]
+    first = Total(np.array([0.5, 0.0, -2.0]), entries(2, 5))
+    return {
+        "entries": entries(4, 7),
+        "constant": Constant(np.array([3.0, 4.0])),
+        "total": first,
+        "one for all": Sum(((2.0, entries(1, 4)), (3.0, first), (1.0, Constant(np.array([7.0])))), 0.5),
+        "twice the same": Sum(tuple((float(c), entries(3, 6)) for c in range(1, 7)), -1.0),
+        "stack": Stack((first, entries(5, 8), Constant(np.array([9.0, 9.0])))),
+        "distances from a mean": Stack((*apart, *(Sum(((-1.0, part),)) for part in apart))),
+    }
+
+
+def by_parts(node: Node, u: np.ndarray) -> np.ndarray:
+    match node:
+        case Entries(start, stop):
+            return u[start:stop]
+        case Constant(values):
+            return values
+        case Total(weights, part):
+            return np.array([weights @ by_parts(part, u)])
+        case Sum(terms, constant):
+            return np.zeros(node.size) + sum(c * by_parts(part, u) for c, part in terms) + constant
+        case Stack(parts):
+            return np.concatenate([by_parts(part, u) for part in parts])
+    raise TypeError(node)
+
+
+@pytest.mark.parametrize("name", trees())
+@pytest.mark.parametrize("few", [0, 10_000])  # sparse and dense tables
+def test_affine_form(name, few, monkeypatch):
+    monkeypatch.setattr("metricfit.functions.affine.FEW_ENTRIES", few)
+    node, random = trees()[name], np.random.default_rng(0)
+    form = node.affine
+    assert form is not None
+    for u in random.normal(size=(3, WIDTH)):
+        expected = by_parts(node, u)
+        np.testing.assert_allclose(form.at(u), expected, atol=1e-14)
+        np.testing.assert_allclose(node.value(u), expected, atol=1e-14)
+        np.testing.assert_allclose(form.matrix(WIDTH) @ u + form.constant, expected, atol=1e-14)
+        weight = random.normal(size=node.size)
+        step = random.normal(size=WIDTH)
+        rise = weight @ (by_parts(node, u + step) - expected)
+        np.testing.assert_allclose(form.slope(u, weight) @ step, rise, atol=1e-12)
+        np.testing.assert_allclose(node.slope(u, weight) @ step, rise, atol=1e-12)
+
+
+def test_what_bends_has_no_affine_form():
+    bent = Largest(entries(0, 2))
+    assert bent.affine is None
+    assert Sum(((1.0, bent), (1.0, entries(0, 1)))).affine is None
+    assert Stack((entries(0, 1), bent)).affine is None
+    assert Total(np.ones(1), bent).affine is None

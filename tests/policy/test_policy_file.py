@@ -1,0 +1,289 @@
+"""Policy files: what is saved comes back bit for bit, and anything else is refused with a reason."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metricfit.data.confusion import Axes, Cells
+from metricfit.exceptions import PolicyFileError
+from metricfit.policy import Policy, Rule
+from metricfit.policy import file as policy_file
+
+AXES = Axes(("ok", "fraud"), ("ok", "fraud", "review"), Cells(("sex", "old"), (("F", True), ("M", False))))
+
+
+def make():
+    rng = np.random.default_rng(0)
+    rules = [
+        [Rule(0.1, rng.normal(size=(2, 3))), Rule(0.9, rng.normal(size=(2, 3)))],
+        [Rule(1, rng.normal(size=(2, 3)))],
+    ]
+    return Policy(AXES, "full", rules, [1, 0])
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "policy.json"
+    make().save(path)
+    return path
+
+
+def rewrite(path, change):
+    """Change the document and sign it again, so that only the content is wrong."""
+    document = json.loads(path.read_bytes())
+    document.pop("checksum")
+    document = change(document) or document
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    document["checksum"] = hashlib.sha256(text.encode()).hexdigest()
+    path.write_text(json.dumps(document))
+
+
+def test_round_trip(saved):
+    loaded = Policy.load(saved)
+    assert loaded == make()
+    assert Policy.load(str(saved)) == loaded
+    assert [type(value) for value in loaded.axes.cells.values[0]] == [str, bool]
+    proba, frame = np.array([[0.3, 0.7], [0.6, 0.4]]), {"sex": ["F", "M"], "old": [True, False]}
+    assert loaded.decide(proba, frame).tolist() == make().decide(proba, frame).tolist()
+
+
+def test_the_document_as_promised(saved):
+    document = json.loads(saved.read_text())
+    assert list(document) == [*policy_file.KEYS, "checksum"]
+    assert (document["format"], document["version"]) == ("metricfit.policy", 1)
+    assert document["attributes"] == {"names": ["sex", "old"], "values": [["F", True], ["M", False]]}
+    assert [len(cell["rules"]) for cell in document["cells"]] == [2, 1]
+    assert [cell["single"] for cell in document["cells"]] == [1, 0]
+
+
+def test_a_file_laid_out_anew_still_loads(saved):
+    saved.write_text(json.dumps(json.loads(saved.read_text()), indent=2, sort_keys=True))
+    assert Policy.load(saved) == make()
+
+
+@pytest.mark.parametrize(
+    "labels", [("a", "b"), (0, 1), (0.5, 1.0), (False, True), (1, "1"), ("\x00", '\ud800é"\\')]
+)
+def test_labels_keep_their_types(tmp_path, labels):
+    policy = Policy(
+        Axes(labels, cells=Cells(("g",), tuple((label,) for label in labels))),
+        "full",
+        [[Rule(1, np.eye(2))]] * 2,
+    )
+    policy.save(tmp_path / "p.json")
+    loaded = Policy.load(tmp_path / "p.json")
+    for made in (loaded.axes.classes, loaded.axes.decisions, [cell[0] for cell in loaded.axes.cells.values]):
+        assert [(type(value), value) for value in made] == [(type(value), value) for value in labels]
+
+
+LABELS = st.one_of(
+    st.text(max_size=5), st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)
+)
+
+
+@st.composite
+def policies(draw):
+    classes = draw(st.lists(LABELS, min_size=1, max_size=4, unique=True))
+    decisions = draw(st.lists(LABELS, min_size=1, max_size=4, unique=True))
+    values = draw(st.lists(st.tuples(LABELS, LABELS), min_size=1, max_size=3, unique=True))
+    layout = draw(st.sampled_from(["full", "diagonal"]))
+    axes = Axes(tuple(classes), tuple(decisions), Cells(("u", "v"), tuple(values)))
+    shape = (2 if layout == "diagonal" else axes.n, axes.k)
+    entry = st.floats(allow_nan=False, allow_infinity=False)
+    loss = st.lists(entry, min_size=shape[0] * shape[1], max_size=shape[0] * shape[1])
+    rules = []
+    for _ in values:
+        parts = np.array(draw(st.lists(st.integers(1, 1000), min_size=1, max_size=3)), dtype=float)
+        rules.append([Rule(part / parts.sum(), np.reshape(draw(loss), shape)) for part in parts])
+    return Policy(axes, layout, rules, [draw(st.integers(0, len(cell) - 1)) for cell in rules])
+
+
+@settings(max_examples=60)
+@given(policies())
+def test_any_policy_round_trips_bit_for_bit(policy):
+    data = policy_file.encode(policy.to_dict())
+    loaded = Policy.from_dict(policy_file.decode(data))
+    assert loaded == policy
+    assert policy_file.encode(loaded.to_dict()) == data
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "not valid JSON"),
+        (b"\x00\x01\x02", "not valid JSON"),
+        (b"\x80\x04\x95pickle", "not valid JSON"),
+        (b'{"format": "metricfit.policy"', "not valid JSON"),
+        (b"[1, 2]", "holds a JSON list"),
+        (b"null", "holds a JSON NoneType"),
+        (b"{}", '"format" is None'),
+        (b'{"format": "other"}', "\"format\" is 'other'"),
+        (b'{"format": "metricfit.policy"}', '"version" must be a positive integer; it is None'),
+        (b'{"format": "metricfit.policy", "version": true}', '"version" must be'),
+        (b'{"format": "metricfit.policy", "version": "1"}', '"version" must be'),
+        (
+            b'{"format": "metricfit.policy", "version": 2, "metricfit": "9.1"}',
+            r"newer metricfit \('9.1'\).*upgrade",
+        ),
+        (b'{"format": "metricfit.policy", "version": 1}', "checksum does not match"),
+        (b'{"format": "metricfit.policy", "format": "x"}', "same key twice"),
+        (b'{"format": NaN}', "holds NaN"),
+        (b'{"format": -Infinity}', "holds -Infinity"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b'{"a":' * 200_000, "nested too deeply"),
+        (b'{"format": "metricfit.policy", "version": 1, "x": ' + b"9" * 5000 + b"}", "not valid JSON"),
+        (b'{"format": "metricfit.policy", "version": 1, "x": 1e999}', "not valid JSON"),
+    ],
+)
+def test_files_that_are_no_policy(tmp_path, data, words):
+    path = tmp_path / "bad.json"
+    path.write_bytes(data)
+    with pytest.raises(PolicyFileError, match=words) as raised:
+        Policy.load(path)
+    assert str(path) in str(raised.value)
+
+
+def test_every_cut_of_a_file_is_refused(saved):
+    data = saved.read_bytes()
+    for size in range(0, len(data) - 2, 37):
+        saved.write_bytes(data[:size])
+        with pytest.raises(PolicyFileError):
+            Policy.load(saved)
+
+
+def test_every_changed_digit_is_noticed(saved):
+    data = saved.read_bytes()
+    start = data.index(b'"classes"')
+    digits = [i for i in range(start, len(data)) if data[i : i + 1].isdigit()]
+    for place in digits[::5]:
+        changed = bytearray(data)
+        changed[place] = ord("1") + (changed[place] == ord("1"))
+        saved.write_bytes(bytes(changed))
+        with pytest.raises(PolicyFileError):
+            Policy.load(saved)
+
+
+def put(*path, value):
+    def change(document):
+        inner = document
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+
+    return change
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda document: document.pop("layout"), "lacks 'layout'"),
+        (put("extra", value=1), "unknown 'extra'"),
+        (put("layout", value="sparse"), "unknown layout 'sparse'"),
+        (put("layout", value=3), '"layout" must be a string'),
+        (put("classes", value="ab"), '"classes" must be an array'),
+        (put("classes", value=["ok"]), "shape"),
+        (put("classes", value=["ok", "ok"]), "same label twice"),
+        (put("classes", value=["ok", None]), '"classes" holds None'),
+        (put("classes", value=["ok", ["fraud"]]), '"classes" holds'),
+        (put("classes", value=[]), "classes is empty"),
+        (put("classes", value=list(range(100_000))), "shape"),
+        (put("decisions", value=[]), '"decisions" is empty'),
+        (put("decisions", value=[{}, {}, {}]), '"decisions" holds'),
+        (put("attributes", value=[]), '"attributes" must be an object'),
+        (put("attributes", "names", value=["sex", 1]), '"names" holds 1'),
+        (put("attributes", "names", value=["sex"]), "one value for each attribute"),
+        (put("attributes", "names", value=["sex", "sex"]), "names must differ"),
+        (put("attributes", "values", value=[["F", True], ["F", True]]), "cells must differ"),
+        (put("attributes", "values", value=["F", "M"]), "which is no list"),
+        (put("attributes", "values", value=[]), "at least one cell"),
+        (put("cells", value=[]), "one entry per cell"),
+        (put("cells", value={}), '"cells" must be an array'),
+        (put("cells", 0, value=7), "which is no dict"),
+        (put("cells", 0, "rules", value=[]), "sum to 1"),
+        (put("cells", 0, "rules", value=[[]]), "which is no dict"),
+        (put("cells", 0, "single", value=2), "single must name a rule"),
+        (put("cells", 0, "single", value=-1), "single must name a rule"),
+        (put("cells", 0, "single", value=True), '"single" holds True'),
+        (put("cells", 0, "single", value=0.0), '"single" holds 0.0'),
+        (put("cells", 0, "rules", 0, "weight", value=0.2), "sum to 1"),
+        (put("cells", 0, "rules", 0, "weight", value=-0.1), "at least 0"),
+        (put("cells", 0, "rules", 0, "weight", value="0.1"), "\"weight\" holds '0.1'"),
+        (put("cells", 1, "rules", 0, "weight", value=True), '"weight" holds True'),
+        (put("cells", 0, "rules", 0, "weight", value=HUGE), "does not make sense"),
+        (put("cells", 0, "rules", 0, "loss", value=[[1, 2, 3]]), "shape"),
+        (put("cells", 0, "rules", 0, "loss", value=[]), "shape"),
+        (put("cells", 0, "rules", 0, "loss", value=[[1, 2, 3], [1, 2]]), "equally long"),
+        (put("cells", 0, "rules", 0, "loss", value=[[1, 2, 3], [1, 2, "3"]]), "a row of a loss holds '3'"),
+        (put("cells", 0, "rules", 0, "loss", value=[[1, 2, 3], [1, 2, False]]), "holds False"),
+        (put("cells", 0, "rules", 0, "loss", value=[[1, 2, 3], [1, 2, HUGE]]), "does not make sense"),
+        (put("cells", 0, "rules", 0, "loss", value={"__reduce__": "os.system"}), '"loss" must be an array'),
+    ],
+)
+def test_signed_nonsense_is_refused(saved, change, words):
+    rewrite(saved, lambda document: change(document) and None)
+    with pytest.raises(PolicyFileError, match=words):
+        Policy.load(saved)
+
+
+def test_from_dict_checks_too_and_changes_nothing():
+    document = make().to_dict()
+    before = copy.deepcopy(document)
+    assert Policy.from_dict(document) == make()
+    assert document == before
+    for wrong in (
+        [],
+        None,
+        {**document, "version": 9},
+        {**document, "format": "x"},
+        {"format": "metricfit.policy"},
+    ):
+        with pytest.raises(PolicyFileError):
+            Policy.from_dict(wrong)
+
+
+def test_size_limit(saved):
+    with pytest.raises(PolicyFileError, match=r"larger than 100 bytes.*max_bytes"):
+        Policy.load(saved, max_bytes=100)
+    assert Policy.load(saved, max_bytes=saved.stat().st_size) == make()
+
+
+def test_a_missing_file_is_not_a_damaged_one(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Policy.load(tmp_path / "none.json")
+    with pytest.raises(FileNotFoundError):
+        make().save(tmp_path / "no folder" / "policy.json")
+
+
+def test_a_failed_save_leaves_the_old_file_and_nothing_else(saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    for step in ("fsync", "replace"):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, step, fail)
+            with pytest.raises(OSError, match="disk full"):
+                Policy(Axes((0, 1)), "full", [[Rule(1, np.eye(2))]]).save(saved)
+        assert saved.read_bytes() == before
+        assert [path.name for path in saved.parent.iterdir()] == ["policy.json"]
+
+
+def test_saving_replaces_and_follows_links(saved):
+    link = saved.with_name("link.json")
+    link.symlink_to(saved)
+    other = Policy(Axes((0, 1)), "full", [[Rule(1, np.eye(2))]])
+    other.save(link)
+    assert link.is_symlink()
+    assert Policy.load(saved) == other
