@@ -1,0 +1,280 @@
+"""Fitting a calibration: every family on the same rows and folds, the simplest one that is as good as any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from metricfit.calibration import curves, families, within_cells
+from metricfit.calibration.families import FINE, ROUGH, Family
+from metricfit.calibration.folds import Sample, sample
+from metricfit.calibration.linear_logits import Core, Data, Diagonal, Full, evaluate
+from metricfit.calibration.model import Calibration
+from metricfit.calibration.report import Candidate, CellFacts, Report, class_errors
+from metricfit.calibration.settings import SETTINGS, Settings
+from metricfit.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A candidate: its logits and losses on rows it was not fitted on, and how it is fitted to all of them."""
+
+    name: str
+    ridge: float
+    logits: FloatArray
+    losses: FloatArray
+    final: Callable[[], Calibration]
+
+
+def fit(
+    proba: Any,
+    labels: Any,
+    weights: Any = None,
+    cells: Any = None,
+    n_cells: int = 1,
+    *,
+    settings: Settings = SETTINGS,
+    seed: int = 0,
+) -> tuple[Calibration, Report]:
+    """Return the calibration that the labels ask for, and a report on it.
+
+    Families are compared by cross-validated log loss, from simple to rich; a richer one must gain more than the
+    noise of the difference. So few rows choose little, and calibrated probabilities stay as they are.
+
+    Parameters
+    ----------
+    proba : array of shape (N, n)
+        Probabilities of rows that the model was not trained on.
+    labels : int array of shape (N,)
+        Codes of the classes.
+    weights : array of shape (N,), optional
+        Weights of any scale.
+    cells : int array of shape (N,), optional
+        Each row's cell.
+    n_cells : int, default=1
+        Number of cells.
+    settings : Settings
+        What was tuned.
+    seed : int, default=0
+        Of the folds, and of the sample where there are many rows.
+
+    Returns
+    -------
+    Calibration, Report
+
+    Examples
+    --------
+    A model that is twice as sure as it should be:
+
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.dirichlet([1, 1, 1], 2000)
+    >>> y = (rng.random((2000, 1)) > right.cumsum(axis=1)).sum(axis=1)
+    >>> sure = right**2 / (right**2).sum(axis=1, keepdims=True)
+    >>> calibration, report = fit(sure, y)
+    >>> report.family, float(calibration.steepness[0].round(1))
+    ('temperature', 0.5)
+    """
+    proba = np.asarray(proba)
+    n = proba.shape[1]
+    rows = sample(proba, np.asarray(labels), weights, cells, settings, seed)
+    if len(rows.labels) < 2 * settings.folds or n < 2:
+        rows = replace(rows, folds=[slice(0, len(rows.labels))])
+        none = _none(rows, settings)
+        return Calibration.identity(n), _report(rows, n_cells, [none], none, none.losses, Calibration.identity(n))
+    entries = list(_entries(rows, settings))
+    best = walk([entry.losses for entry in entries], rows.weights, settings)
+    if n_cells > 1 and n_cells * (n + 1) ** 2 <= settings.cell_entries:
+        more = list(_in_cells(rows, entries[best], n_cells, settings))
+        chosen = [entries[best], *more][
+            walk([entry.losses for entry in (entries[best], *more)], rows.weights, settings)
+        ]
+        entries = [*entries, *more]
+    else:
+        chosen = entries[best]
+    calibration = chosen.final()
+    return calibration, _report(rows, n_cells, entries, chosen, honest(entries, rows, settings), calibration)
+
+
+def walk(losses: list[FloatArray], weights: FloatArray, settings: Settings) -> int:
+    """Return the place of the candidate chosen: each must beat the best before it by more than noise.
+
+    Examples
+    --------
+    >>> walk([np.array([0.5, 0.6]), np.array([0.5, 0.5])], np.ones(2), SETTINGS)  # one row alone says so
+    0
+    """
+    best, share = 0, weights / weights.sum()
+    for c in range(1, len(losses)):
+        gains = losses[best] - losses[c]
+        gain = share @ gains
+        error = np.sqrt(share**2 @ (gains - gain) ** 2)
+        if gain > settings.gain and gain > settings.errors * error * (1 + 1e-9):
+            best = c
+    return best
+
+
+def honest(entries: list[Entry], rows: Sample, settings: Settings) -> FloatArray:
+    """Return the losses of each fold under the candidate that the other folds choose."""
+    losses = np.array([entry.losses for entry in entries])
+    made = np.empty(len(rows.labels))
+    for fold in rows.folds:
+        rest = np.ones(len(made), dtype=bool)
+        rest[fold] = False
+        made[fold] = losses[walk(list(losses[:, rest]), rows.weights[rest], settings), fold]
+    return made
+
+
+def _none(rows: Sample, settings: Settings) -> Entry:
+    z = np.log(np.maximum(rows.proba, settings.floor))
+    n = z.shape[1]
+    return Entry("none", 0.0, z, evaluate(z, rows.labels)[0], lambda: Calibration.identity(n))
+
+
+def _entries(rows: Sample, settings: Settings) -> Iterator[Entry]:
+    """Yield the candidates without cells; weaker ridges only where stronger ones are of use."""
+    none = _none(rows, settings)
+    yield none
+    data = Data(none.logits, rows.labels, rows.weights)
+    share = rows.weights / rows.weights.sum()
+    diagonal = Diagonal(data)
+    full: Full | None = None
+    start, least, useless = np.zeros(diagonal.size), share @ none.losses, set[str]()
+    matrix_start: FloatArray | None = None
+    for family in families.families(data.n, settings):
+        if family.name in useless:
+            continue
+        core: Core = diagonal
+        if family.name == "dirichlet":
+            full = full or Full(data)
+            core = full
+            if matrix_start is None:
+                matrix_start = families.embedded(start, diagonal, full)
+        entry, params = _parametric(core, family, start if core is diagonal else matrix_start, rows, settings)
+        loss = share @ entry.losses
+        if family.name in ("vector", "dirichlet") and loss >= least:
+            useless.add(family.name)
+        least = min(least, loss)
+        if core is diagonal and family.name != "vector":
+            start = np.where(params != 0, params, start)
+        elif core is not diagonal:
+            matrix_start = params
+        yield entry
+    if rows.effective >= settings.isotonic_rows and data.n <= settings.matrix_classes:
+        yield _isotonic(rows, settings)
+
+
+def _parametric(
+    core: Core, family: Family, start: Any, rows: Sample, settings: Settings
+) -> tuple[Entry, FloatArray]:
+    free = family.mask(core, settings).free
+    held = np.zeros(core.size)
+    held[free] = start[free]
+    params = families.fitted(core, family, held, settings, ROUGH)
+    logits = np.empty_like(core.data.z)
+    for fold, other in zip(
+        rows.folds, families.without_each_fold(core, family, params, rows.folds, settings), strict=True
+    ):
+        logits[fold] = core.logits(other, fold)
+
+    def final() -> Calibration:
+        best = families.fitted(core, family, params, settings, FINE)
+        return families.calibration_of(family, core, best, settings.floor)
+
+    return Entry(family.name, family.ridge, logits, evaluate(logits, rows.labels)[0], final), params
+
+
+def _isotonic(rows: Sample, settings: Settings) -> Entry:
+    orders = [np.argsort(column, kind="stable") for column in rows.proba.T]
+    logits = np.empty_like(rows.proba)
+    for fold in rows.folds:
+        rest = np.ones(len(logits), dtype=bool)
+        rest[fold] = False
+        made = curves.fitted(rows.proba, rows.labels, rows.weights, orders, rest)
+        logits[fold] = curves.logits(made, rows.proba[fold])
+
+    def final() -> Calibration:
+        made = curves.fitted(rows.proba, rows.labels, rows.weights, orders, None)
+        return curves.calibration_of(made, settings.floor)
+
+    return Entry("isotonic", 0.0, logits, evaluate(logits, rows.labels)[0], final)
+
+
+def _in_cells(rows: Sample, base: Entry, n_cells: int, settings: Settings) -> Iterator[Entry]:
+    """Yield candidates in which cells differ from the best common calibration, from strong to weak ridges."""
+    slopes = base.logits - rows.weights @ base.logits / rows.weights.sum()
+    q = evaluate(base.logits, rows.labels)[1]
+    groups = within_cells.sums(rows, q, slopes, n_cells)
+    where = (rows.cells, within_cells.fold_of(rows))
+    nothing = np.zeros(1 + q.shape[1])
+    for steep in (False, True) if base.name != "isotonic" else (False,):
+        for ridge in settings.cell_ridges:
+            shrinkage = within_cells.Shrinkage(ridge, steep)
+            params = groups.step(shrinkage, nothing, leave_out=True)
+            logits = base.logits + within_cells.change(params, slopes, where)
+
+            def final(shrinkage: within_cells.Shrinkage = shrinkage) -> Calibration:
+                return _cell_calibration(base.final(), rows, shrinkage, n_cells, settings)
+
+            losses = evaluate(logits, rows.labels)[0]
+            yield Entry(f"{base.name}, {shrinkage.name}", ridge, logits, losses, final)
+
+
+def _cell_calibration(
+    common: Calibration, rows: Sample, shrinkage: within_cells.Shrinkage, n_cells: int, settings: Settings
+) -> Calibration:
+    """Return the common calibration with the changes of each cell, fitted to all its rows."""
+    if common.family == "none":
+        logits = np.log(np.maximum(rows.proba, settings.floor))
+    else:
+        logits = np.log(np.maximum(common(rows.proba), 1e-300))
+    mean = rows.weights @ logits / rows.weights.sum()
+    params = within_cells.fitted(rows, logits, logits - mean, shrinkage, n_cells)
+    t = np.clip(params[:, :1], settings.flattest - 1, settings.steepest - 1)
+    bias = (1 + t) * common.bias - t * mean + params[:, 1:]
+    family = common.family
+    if family == "none":
+        family = "temperature_bias" if shrinkage.steep else "bias"
+    return replace(
+        common,
+        family=family,
+        bias=bias - bias.mean(axis=1, keepdims=True),
+        steepness=common.steepness * (1 + t[:, 0]) if shrinkage.steep else common.steepness,
+    )
+
+
+def _report(
+    rows: Sample,
+    n_cells: int,
+    entries: list[Entry],
+    chosen: Entry,
+    after: FloatArray,
+    calibration: Calibration,
+) -> Report:
+    share = rows.weights / max(rows.weights.sum(), 1e-300)
+    before = entries[0].losses
+    cell_share = np.maximum(np.bincount(rows.cells, share, n_cells), 1e-300)
+    facts = zip(
+        np.bincount(rows.cells, minlength=n_cells).tolist(),
+        (np.bincount(rows.cells, share * before, n_cells) / cell_share).tolist(),
+        (np.bincount(rows.cells, share * after, n_cells) / cell_share).tolist(),
+        np.broadcast_to(calibration.steepness, n_cells).tolist(),
+        map(tuple, np.broadcast_to(calibration.bias, (n_cells, calibration.n)).tolist()),
+        strict=True,
+    )
+    made = evaluate(chosen.logits, rows.labels)[1]
+    return Report(
+        calibration.family,
+        chosen.ridge,
+        calibration.cells > 1,
+        len(rows.labels),
+        rows.effective,
+        float(share @ before),
+        float(share @ after),
+        class_errors(rows.proba, rows.labels, rows.weights),
+        class_errors(made, rows.labels, rows.weights),
+        tuple(CellFacts(*each) for each in facts),
+        tuple(Candidate(e.name, e.ridge, float(share @ e.losses)) for e in entries),
+    )
