@@ -128,8 +128,9 @@ def honest(entries: list[Entry], rows: Sample, settings: Settings) -> FloatArray
 
 
 def _none(rows: Sample, settings: Settings) -> Entry:
-    z = np.log(np.maximum(rows.proba, settings.floor))
-    n = z.shape[1]
+    n = rows.proba.shape[1]
+    kind = np.float32 if rows.proba.size > settings.single_precision else np.float64
+    z = np.log(np.maximum(rows.proba, settings.floor).astype(kind))
     return Entry("none", 0.0, z, evaluate(z, rows.labels)[0], lambda: Calibration.identity(n))
 
 
@@ -137,46 +138,47 @@ def _entries(rows: Sample, settings: Settings) -> Iterator[Entry]:
     """Yield the candidates without cells; weaker ridges only where stronger ones are of use."""
     none = _none(rows, settings)
     yield none
-    data = Data(none.logits, rows.labels, rows.weights)
-    share = rows.weights / rows.weights.sum()
-    diagonal = Diagonal(data)
-    full: Full | None = None
-    start, least, useless = np.zeros(diagonal.size), share @ none.losses, set[str]()
-    matrix_start: FloatArray | None = None
-    for family in families.families(data.n, settings):
-        if family.name in useless:
+    data, n = Data(none.logits, rows.labels, rows.weights), none.logits.shape[1]
+    simple = Diagonal(data, own=False)
+    entries, starts = [none], [np.zeros(simple.size)]
+    for name in ("temperature", "bias", "temperature_bias"):
+        if name == "bias" and n > settings.vector_classes:
             continue
-        core: Core = diagonal
-        if family.name == "dirichlet":
-            full = full or Full(data)
-            core = full
-            if matrix_start is None:
-                matrix_start = families.embedded(start, diagonal, full)
-        entry, params = _parametric(core, family, start if core is diagonal else matrix_start, rows, settings)
-        loss = share @ entry.losses
-        if family.name in ("vector", "dirichlet") and loss >= least:
-            useless.add(family.name)
-        least = min(least, loss)
-        if core is diagonal and family.name != "vector":
-            start = np.where(params != 0, params, start)
-        elif core is not diagonal:
-            matrix_start = params
+        # Both simple families lead to the one with both; the nearer one is the better start.
+        nearest = int(np.argmin([rows.weights @ entry.losses for entry in entries]))
+        start = starts[nearest] if name == "temperature_bias" else starts[0]
+        entry, params = _parametric(simple, Family(name), start, rows, settings)
+        entries.append(entry)
+        starts.append(params)
         yield entry
-    if rows.effective >= settings.isotonic_rows and data.n <= settings.matrix_classes:
+    least = min(rows.weights @ entry.losses for entry in entries)
+    makers = (
+        ("vector", Diagonal, settings.vector_ridges, settings.vector_classes if n > 2 else 0),
+        ("dirichlet", Full, settings.matrix_ridges, settings.matrix_classes),
+    )
+    for name, make, ridges, most in makers:
+        if n > most:
+            continue
+        core: Core = make(data)
+        params = families.embedded(starts[-1], simple, core)
+        for ridge in ridges:
+            entry, params = _parametric(core, Family(name, ridge), params, rows, settings)
+            yield entry
+            if rows.weights @ entry.losses >= least:
+                break
+            least = rows.weights @ entry.losses
+    if rows.effective >= settings.isotonic_rows and n <= settings.matrix_classes:
         yield _isotonic(rows, settings)
 
 
 def _parametric(
-    core: Core, family: Family, start: Any, rows: Sample, settings: Settings
+    core: Core, family: Family, start: FloatArray, rows: Sample, settings: Settings
 ) -> tuple[Entry, FloatArray]:
-    free = family.mask(core, settings).free
-    held = np.zeros(core.size)
-    held[free] = start[free]
-    params = families.fitted(core, family, held, settings, ROUGH)
+    """Return the candidate of a family, and its parameters on all rows."""
+    params = families.fitted(core, family, start, settings, ROUGH)
     logits = np.empty_like(core.data.z)
-    for fold, other in zip(
-        rows.folds, families.without_each_fold(core, family, params, rows.folds, settings), strict=True
-    ):
+    without = families.without_each_fold(core, family, params, rows.folds, settings)
+    for fold, other in zip(rows.folds, without, strict=True):
         logits[fold] = core.logits(other, fold)
 
     def final() -> Calibration:

@@ -29,6 +29,7 @@ def fitted(
     rows : bool array, optional
         Which rows to fit on.
     """
+    from sklearn import config_context
     from sklearn.isotonic import isotonic_regression
 
     made = []
@@ -36,7 +37,8 @@ def fitted(
         order = order if rows is None else order[rows[order]]
         x, w = proba[order, i], weights[order]
         x, w, hits = _joined(x, w, w * (labels[order] == i))
-        steps = isotonic_regression(hits / w, sample_weight=w, y_min=0.0, y_max=1.0)
+        with config_context(skip_parameter_validation=True):  # which takes longer than the regression
+            steps = isotonic_regression(hits / w, sample_weight=w, y_min=0.0, y_max=1.0)
         start = np.flatnonzero(np.diff(steps, prepend=-1.0))
         size = np.add.reduceat(w, start)
         middle = np.add.reduceat(w * x, start) / size

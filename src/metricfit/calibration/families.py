@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from metricfit.calibration.linear_logits import Core, Diagonal, Full, Mask, evaluate, minimise
+from metricfit.calibration.linear_logits import Core, Full, Mask, evaluate, minimise
 from metricfit.calibration.model import Calibration
 from metricfit.calibration.settings import Settings
 from metricfit.types import FloatArray
 
-# Gains in summed log loss that end Newton's method: while families are compared, and for the one that is kept.
-ROUGH, FINE = 0.02, 1e-7
+# Expected gains in summed log loss after which Newton's method ends: while families are compared, and for the one
+# that is kept.
+ROUGH, FINE = 0.5, 1e-6
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,6 @@ class Family:
             ridge[core.bias] = settings.bias_ridge
         free = np.flatnonzero(ridge)
         return Mask(free, ridge[free])
-
-
-def families(n: int, settings: Settings) -> Iterator[Family]:
-    """Yield the families that may be tried with n classes, from simple to rich."""
-    yield from (Family("temperature"), Family("bias"), Family("temperature_bias"))
-    if n > 2 and n <= settings.vector_classes:
-        yield from (Family("vector", ridge) for ridge in settings.vector_ridges)
-    if n <= settings.matrix_classes:
-        yield from (Family("dirichlet", ridge) for ridge in settings.matrix_ridges)
 
 
 def fitted(core: Core, family: Family, start: FloatArray, settings: Settings, tolerance: float) -> FloatArray:
@@ -82,11 +73,11 @@ def without_each_fold(
     return made
 
 
-def embedded(params: FloatArray, core: Diagonal, into: Full) -> FloatArray:
-    """Return the parameters of a matrix that say the same as those of no matrix."""
+def embedded(params: FloatArray, core: Core, into: Core) -> FloatArray:
+    """Return the parameters of a richer core that say the same as a steepness and biases."""
     made = np.zeros(into.size)
-    made[0], made[into.own] = params[0], params[core.own]
-    made[into.bias] = params[core.bias] + (params[0] + params[core.own]) * (into.centre - core.centre)
+    made[0] = params[0]
+    made[into.bias] = params[core.bias] + params[0] * (into.centre - core.centre)
     return made
 
 
@@ -97,9 +88,10 @@ def calibration_of(family: Family, core: Core, params: FloatArray, floor: float)
         change = params[1:].reshape(n, n + 1)[:, :n] + params[0] * np.eye(n)
         bias = params[core.bias] - change @ centre
         return Calibration(family.name, bias[None] - bias.mean(), np.eye(n) + change, floor=floor)
-    change = params[0] + params[core.own]
-    bias = params[core.bias] - change * centre
+    bias = params[core.bias]
     if family.name == "vector":
+        change = params[0] + params[core.own]
+        bias = bias - change * centre
         return Calibration(family.name, bias[None] - bias.mean(), 1 + change, floor=floor)
     bias = np.zeros(n) if family.name == "temperature" else bias - bias.mean()
     return Calibration(family.name, bias[None], steepness=np.array([1 + params[0]]), floor=floor)

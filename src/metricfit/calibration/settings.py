@@ -37,6 +37,8 @@ class Settings:
         The smallest effective number of rows for which curves are tried.
     entries, least_rows : int
         Rows times classes that are read at most, but not fewer rows than this; more rows are sampled.
+    single_precision : int
+        Rows times classes above which exponentials are taken in single precision, which is much faster.
     steepest, flattest : float
         Limits of the steepness: labels that contradict the model make it flat, never upside down.
     """
@@ -55,7 +57,8 @@ class Settings:
     cell_entries: int = 1 << 20
     isotonic_rows: int = 1000
     entries: int = 1 << 20
-    least_rows: int = 4000
+    least_rows: int = 2000
+    single_precision: int = 1 << 18
     steepest: float = 20.0
     flattest: float = 0.02
 
