@@ -83,7 +83,9 @@ def fit(
     if len(rows.labels) < 2 * settings.folds or n < 2:
         rows = replace(rows, folds=[slice(0, len(rows.labels))])
         none = _none(rows, settings)
-        return Calibration.identity(n), _report(rows, n_cells, [none], none, none.losses, Calibration.identity(n))
+        return Calibration.identity(n), _report(
+            rows, n_cells, [none], none, none.losses, Calibration.identity(n)
+        )
     entries = list(_entries(rows, settings))
     best = walk([entry.losses for entry in entries], rows.weights, settings)
     if n_cells > 1 and n_cells * (n + 1) ** 2 <= settings.cell_entries:
@@ -103,7 +105,7 @@ def walk(losses: list[FloatArray], weights: FloatArray, settings: Settings) -> i
 
     Examples
     --------
-    >>> walk([np.array([0.5, 0.6]), np.array([0.5, 0.5])], np.ones(2), SETTINGS)  # one row alone says so
+    >>> walk([np.array([0.5, 0.6]), np.array([0.6, 0.4])], np.ones(2), SETTINGS)  # rows disagree
     0
     """
     best, share = 0, weights / weights.sum()
@@ -111,7 +113,7 @@ def walk(losses: list[FloatArray], weights: FloatArray, settings: Settings) -> i
         gains = losses[best] - losses[c]
         gain = share @ gains
         error = np.sqrt(share**2 @ (gains - gain) ** 2)
-        if gain > settings.gain and gain > settings.errors * error * (1 + 1e-9):
+        if gain > settings.gain and gain > settings.errors * error:
             best = c
     return best
 

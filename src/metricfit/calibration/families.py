@@ -52,7 +52,9 @@ def fitted(core: Core, family: Family, start: FloatArray, settings: Settings, to
     params = np.zeros(core.size)
     params[0] = np.clip(params[0], least, most)
     kept = mask.free != 0
-    return minimise(core, Mask(mask.free[kept], mask.ridge[kept]), params, tolerance) if kept.any() else params
+    return (
+        minimise(core, Mask(mask.free[kept], mask.ridge[kept]), params, tolerance) if kept.any() else params
+    )
 
 
 def without_each_fold(

@@ -63,4 +63,3 @@ def sample(
         some,
         [slice(start, end) for start, end in itertools.pairwise(ends) if end > start],
     )
-

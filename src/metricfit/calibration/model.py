@@ -68,7 +68,9 @@ class Calibration:
         matrix = None if self.matrix is None else _fixed(self.matrix, "matrix", [(n,), (n, n)])
         steepness = _fixed(self.steepness, "steepness", [(-1,)])
         if len({len(bias), len(steepness), 1}) > 2:
-            raise ValueError(f"bias has {len(bias)} cells, steepness {len(steepness)}; they must agree or be 1")
+            raise ValueError(
+                f"bias has {len(bias)} cells, steepness {len(steepness)}; they must agree or be 1"
+            )
         if (steepness <= 0).any():
             raise ValueError("steepness must be positive, so that a likelier class stays likelier")
         curves = None if self.curves is None else tuple(_curve(x, y) for x, y in self.curves)
@@ -134,7 +136,9 @@ class Calibration:
         proba = np.asarray(proba)
         proba = proba if proba.dtype in (np.float32, np.float64) else proba.astype(np.float64)
         if proba.ndim != 2 or proba.shape[1] != self.n:
-            raise ValueError(f"proba must have a column for each of {self.n} classes; got shape {proba.shape}")
+            raise ValueError(
+                f"proba must have a column for each of {self.n} classes; got shape {proba.shape}"
+            )
         if cells is None and self.cells > 1:
             raise ValueError(f"cells is missing: this calibration tells {self.cells} cells apart")
         made = np.empty_like(proba, order="C") if out is None else out

@@ -41,6 +41,9 @@ class Settings:
         Rows times classes above which exponentials are taken in single precision, which is much faster.
     steepest, flattest : float
         Limits of the steepness: labels that contradict the model make it flat, never upside down.
+    refute_level, refute_effect : float
+        The chance at which right probabilities may be called refuted, and the smallest change of a class bias or
+        of the steepness that is worth a warning.
     """
 
     folds: int = 5
@@ -61,6 +64,8 @@ class Settings:
     single_precision: int = 1 << 18
     steepest: float = 20.0
     flattest: float = 0.02
+    refute_level: float = 1e-3
+    refute_effect: float = 0.1
 
 
 SETTINGS = Settings()
