@@ -79,6 +79,16 @@ class OverfitWarning(UserWarning):
     """There are few rows for the weights tuned on them, so that the value on new rows may be much lower."""
 
 
+class CalibrationWarning(UserWarning):
+    """The labels refute the probabilities that a result was computed from.
+
+    Examples
+    --------
+    >>> issubclass(CalibrationWarning, UserWarning)
+    True
+    """
+
+
 class NotConvex(ValueError):
     """The set where a metric keeps a limit is not convex."""
 

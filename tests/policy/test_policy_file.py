@@ -58,7 +58,7 @@ def test_round_trip(saved):
 def test_the_document_as_promised(saved):
     document = json.loads(saved.read_text())
     assert list(document) == [*policy_file.KEYS, "checksum"]
-    assert (document["format"], document["version"]) == ("metricfit.policy", 1)
+    assert (document["format"], document["version"]) == ("metricfit.policy", 2)
     assert document["attributes"] == {"names": ["sex", "old"], "values": [["F", True], ["M", False]]}
     assert [len(cell["rules"]) for cell in document["cells"]] == [2, 1]
     assert [cell["single"] for cell in document["cells"]] == [1, 0]
@@ -130,7 +130,7 @@ def test_any_policy_round_trips_bit_for_bit(policy):
         (b'{"format": "metricfit.policy", "version": true}', '"version" must be'),
         (b'{"format": "metricfit.policy", "version": "1"}', '"version" must be'),
         (
-            b'{"format": "metricfit.policy", "version": 2, "metricfit": "9.1"}',
+            b'{"format": "metricfit.policy", "version": 3, "metricfit": "9.1"}',
             r"newer metricfit \('9.1'\).*upgrade",
         ),
         (b'{"format": "metricfit.policy", "version": 1}', "checksum does not match"),

@@ -11,15 +11,20 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
 
+from metricfit.calibration import Calibration
 from metricfit.data.confusion import Axes
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import some
 from metricfit.policy.mixture import Rule
 
 FORMAT = "metricfit.policy"
-VERSION = 1
+# Version 2 has the calibration and where the policy comes from.
+VERSION = 2
 MAX_BYTES = 1 << 29
-KEYS = ("format", "version", "metricfit", "classes", "decisions", "attributes", "layout", "cells")
+KEYS_1 = ("format", "version", "metricfit", "classes", "decisions", "attributes", "layout", "cells")
+KEYS = (*KEYS_1, "calibration", "provenance")
+# Characters of JSON that a policy may say about where it comes from.
+MAX_PROVENANCE = 1 << 16
 
 
 def package_version() -> str:
@@ -31,7 +36,12 @@ def package_version() -> str:
 
 
 def document(
-    axes: Axes, layout: str, rules: Sequence[Sequence[Rule]], single: Sequence[int]
+    axes: Axes,
+    layout: str,
+    rules: Sequence[Sequence[Rule]],
+    single: Sequence[int],
+    calibration: Calibration | None = None,
+    provenance: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the parts of a policy as plain lists, numbers and strings; `parts` is the way back."""
     cells = [
@@ -48,6 +58,8 @@ def document(
         "attributes": {"names": names, "values": values},
         "layout": layout,
         "cells": cells,
+        "calibration": None if calibration is None else calibration.to_dict(),
+        "provenance": dict(provenance or {}),
     }
 
 
@@ -124,15 +136,19 @@ def check_version(document: Mapping[str, Any]) -> None:
         )
 
 
-def parts(document: Any) -> tuple[Any, Any, Any, Any]:
-    """Return axes, layout, rules and single rules of a document, with every type checked.
+def parts(document: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """Return axes, layout, rules, single rules, calibration and provenance of a document, every type checked.
 
     Types are checked here and sense (shapes, sums, repeated labels) by the objects that are made from them.
     """
     plain = (str, int, float, bool)
     if type(document) is dict:
         check_version(document)
-    *_, classes, decisions, attributes, layout, cells = fields(document, "the document", KEYS)
+    if type(document) is dict and document["version"] == 1:
+        document = {**document, **dict.fromkeys(KEYS[len(KEYS_1) :]), "provenance": {}}
+    *_, classes, decisions, attributes, layout, cells, entry, provenance = fields(
+        document, "the document", KEYS
+    )
     names, values = fields(attributes, '"attributes"', ("names", "values"))
     if not isinstance(layout, str):
         raise PolicyFileError(f'"layout" must be a string; it is {_short(layout)}')
@@ -151,7 +167,30 @@ def parts(document: Any) -> tuple[Any, Any, Any, Any]:
     )
     if not axes[1]:
         raise PolicyFileError('"decisions" is empty')
-    return axes, layout, rules, single
+    try:
+        calibration = None if entry is None else Calibration.from_dict(entry)
+        check_provenance(provenance)
+    except (ValueError, OverflowError) as error:
+        raise PolicyFileError(str(error)) from error
+    return axes, layout, rules, single, calibration, provenance
+
+
+def check_provenance(provenance: Any) -> None:
+    """Refuse anything but a flat, not too large JSON object: names with strings, numbers, bools or null.
+
+    Examples
+    --------
+    >>> check_provenance({"objective": "g_mean()", "rows": 3000})
+    """
+    if type(provenance) is not dict or not set(map(type, provenance)) <= {str}:
+        raise ValueError(f"provenance must be an object whose names are strings; it is {_short(provenance)}")
+    plain = (str, int, float, bool, type(None))
+    for name, value in provenance.items():
+        entries = value if type(value) is list else [value]
+        if not set(map(type, entries)) <= set(plain):
+            raise ValueError(f"provenance {name!r} must be a string, number, bool, null or an array of these")
+    if len(_text(provenance)) > MAX_PROVENANCE:
+        raise ValueError(f"provenance has more than {MAX_PROVENANCE} characters; say less")
 
 
 def _rule(rule: Any) -> tuple[Any, list[list[Any]]]:

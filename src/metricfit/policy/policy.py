@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from metricfit.calibration import Calibration
 from metricfit.data.confusion import Axes, Cells
 from metricfit.data.layout import Layout, shape_of
 from metricfit.data.validation import check_proba, row_blocks
@@ -38,6 +39,12 @@ class Policy:
     single : sequence of int, optional
         For each cell the index of the rule that decides alone under ``randomize="never"``; by default the
         one with the largest weight.
+    calibration : Calibration, optional
+        What is done to the model's probabilities before the rules decide; None does nothing. It tells all cells
+        of the axes apart, or none.
+    provenance : dict, optional
+        Where the policy comes from: names with strings, numbers, bools, None, or lists of these. It is kept as
+        it is, and two policies that differ in it only are equal.
 
     Examples
     --------
@@ -57,6 +64,8 @@ class Policy:
     layout: Layout
     rules: tuple[tuple[Rule, ...], ...]
     single: tuple[int, ...] = ()
+    calibration: Calibration | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
     _losses: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,11 +83,15 @@ class Policy:
         losses: FloatArray = np.array(flat)
         if not np.isfinite(losses).all():
             raise ValueError("losses must be finite; some are NaN or infinite")
+        policy_file.check_provenance(self.provenance)
+        calibration = _fitting(self.calibration, self.axes)
         losses.flags.writeable = False
         views = iter(losses)
         rules = tuple(tuple(Rule(share, next(views)) for share in shares) for shares in weights)
         object.__setattr__(self, "rules", rules)
         object.__setattr__(self, "single", singles_of(self.single, weights))
+        object.__setattr__(self, "calibration", calibration)
+        object.__setattr__(self, "provenance", dict(self.provenance))
         object.__setattr__(self, "_losses", losses)
 
     @property
@@ -99,7 +112,7 @@ class Policy:
         Parameters
         ----------
         proba : array-like of shape (N, n)
-            Class probabilities.
+            Class probabilities as the model gives them; the policy's calibration is applied to them here.
         sensitive_features : frame, array-like of shape (N,) or None
             The attributes, if the policy has any.
         randomize : {"hash", "draw", "never"}, default="hash"
@@ -129,7 +142,13 @@ class Policy:
         cell = self.axes.cells.encode(sensitive_features, len(rows))
         told_by = rows if key is None else np.asarray(key, dtype=np.float64).reshape(len(rows), -1)
         chosen = self._table.rule_of(told_by, cell, randomize, random_state)
-        return self.axes.decision_labels[self._apply(rows, self._table.start[cell] + chosen)]
+        rule = self._table.start[cell] + chosen
+        if self.calibration is None:
+            return self.axes.decision_labels[self._apply(rows, rule)]
+        made = np.empty(len(rows), dtype=np.intp)
+        for block in row_blocks(*rows.shape):
+            made[block] = self._apply(self.calibration(rows[block], cell[block]), rule[block])
+        return self.axes.decision_labels[made]
 
     def decision_proba(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
         """Return the probability of each decision for each row, over the mixture of rules.
@@ -137,7 +156,7 @@ class Policy:
         Parameters
         ----------
         proba : array-like of shape (N, n)
-            Class probabilities.
+            Class probabilities as the model gives them; the policy's calibration is applied to them here.
         sensitive_features : frame, array-like of shape (N,) or None
             The attributes, if the policy has any.
 
@@ -156,6 +175,7 @@ class Policy:
         chances: FloatArray = np.zeros((len(rows), self.axes.k))
         for block in row_blocks(len(rows), self.axes.n):
             part, part_cell, out = rows[block], cell[block], chances[block].reshape(-1)
+            part = part if self.calibration is None else self.calibration(part, part_cell)
             for rank, shares in enumerate(self._table.share.T):
                 share = shares[part_cell]
                 using = np.flatnonzero(share)
@@ -210,7 +230,8 @@ class Policy:
         >>> Policy(Axes((0, 1)), "full", [[Rule(1, [[0, 1], [1, 0]])]]).to_dict()["cells"]
         [{'rules': [{'weight': 1.0, 'loss': [[0.0, 1.0], [1.0, 0.0]]}], 'single': 0}]
         """
-        return policy_file.document(self.axes, self.layout, self.rules, self.single)
+        parts = (self.axes, self.layout, self.rules, self.single, self.calibration, self.provenance)
+        return policy_file.document(*parts)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Policy:
@@ -227,10 +248,10 @@ class Policy:
         >>> Policy.from_dict(policy.to_dict()) == policy
         True
         """
-        axes, layout, rules, single = policy_file.parts(document)
+        axes, layout, rules, single, *rest = policy_file.parts(document)
         try:
             made = tuple(tuple(Rule(weight, loss) for weight, loss in mixture) for mixture in rules)
-            return cls(Axes(axes[0], axes[1], Cells(*axes[2])), layout, made, single)
+            return cls(Axes(axes[0], axes[1], Cells(*axes[2])), layout, made, single, *rest)
         except (ValueError, OverflowError) as error:
             raise PolicyFileError(f"it does not make sense as a policy: {error}") from error
 
@@ -288,6 +309,7 @@ class Policy:
         if not isinstance(other, Policy):
             return NotImplemented
         same = (self.axes, self.layout, self.single) == (other.axes, other.layout, other.single)
+        same = same and self.calibration == other.calibration
         weights = [[[rule.weight for rule in mixture] for mixture in one.rules] for one in (self, other)]
         return same and weights[0] == weights[1] and np.array_equal(self._losses, other._losses)
 
@@ -296,10 +318,23 @@ class Policy:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the constructor: arrays come back from a pickle writeable."""
-        return Policy, (self.axes, self.layout, self.rules, self.single)
+        parts = (self.axes, self.layout, self.rules, self.single, self.calibration, self.provenance)
+        return Policy, parts
 
     def __repr__(self) -> str:
         sizes = (
             f"{self.axes.n} classes, {self.axes.k} decisions, {len(self.rules)} cells, {self.n_rules} rules"
         )
-        return f"Policy({sizes}, layout={self.layout!r})"
+        calibrated = "" if self.calibration is None else f", calibration={self.calibration.family!r}"
+        return f"Policy({sizes}, layout={self.layout!r}{calibrated})"
+
+
+def _fitting(calibration: Calibration | None, axes: Axes) -> Calibration | None:
+    """Return the calibration if it fits the axes, and None if it changes nothing."""
+    if calibration is None or calibration.is_identity:
+        return None
+    if calibration.n != axes.n:
+        raise ValueError(f"calibration has {calibration.n} classes, the policy {axes.n}")
+    if calibration.cells not in (1, len(axes.cells)):
+        raise ValueError(f"calibration has {calibration.cells} cells, the policy {len(axes.cells)}")
+    return calibration

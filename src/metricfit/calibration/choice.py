@@ -1,0 +1,284 @@
+"""Fitting a calibration: every family on the same rows and folds, the simplest one that is as good as any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from metricfit.calibration import curves, families, within_cells
+from metricfit.calibration.families import FINE, ROUGH, Family
+from metricfit.calibration.folds import Sample, sample
+from metricfit.calibration.linear_logits import Core, Data, Diagonal, Full, evaluate
+from metricfit.calibration.model import Calibration
+from metricfit.calibration.report import Candidate, CellFacts, Report, class_errors
+from metricfit.calibration.settings import SETTINGS, Settings
+from metricfit.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A candidate: its logits and losses on rows it was not fitted on, and how it is fitted to all of them."""
+
+    name: str
+    ridge: float
+    logits: FloatArray
+    losses: FloatArray
+    final: Callable[[], Calibration]
+
+
+def fit(
+    proba: Any,
+    labels: Any,
+    weights: Any = None,
+    cells: Any = None,
+    n_cells: int = 1,
+    *,
+    settings: Settings = SETTINGS,
+    seed: int = 0,
+) -> tuple[Calibration, Report]:
+    """Return the calibration that the labels ask for, and a report on it.
+
+    Families are compared by cross-validated log loss, from simple to rich; a richer one must gain more than the
+    noise of the difference. So few rows choose little, and calibrated probabilities stay as they are.
+
+    Parameters
+    ----------
+    proba : array of shape (N, n)
+        Probabilities of rows that the model was not trained on.
+    labels : int array of shape (N,)
+        Codes of the classes.
+    weights : array of shape (N,), optional
+        Weights of any scale.
+    cells : int array of shape (N,), optional
+        Each row's cell.
+    n_cells : int, default=1
+        Number of cells.
+    settings : Settings
+        What was tuned.
+    seed : int, default=0
+        Of the folds, and of the sample where there are many rows.
+
+    Returns
+    -------
+    Calibration, Report
+
+    Examples
+    --------
+    A model that is twice as sure as it should be:
+
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.dirichlet([1, 1, 1], 2000)
+    >>> y = (rng.random((2000, 1)) > right.cumsum(axis=1)).sum(axis=1)
+    >>> sure = right**2 / (right**2).sum(axis=1, keepdims=True)
+    >>> calibration, report = fit(sure, y)
+    >>> report.family, float(calibration.steepness[0].round(1))
+    ('temperature', 0.5)
+    """
+    proba = np.asarray(proba)
+    n = proba.shape[1]
+    rows = sample(proba, np.asarray(labels), weights, cells, settings, seed)
+    if len(rows.labels) < 2 * settings.folds or n < 2:
+        rows = replace(rows, folds=[slice(0, len(rows.labels))])
+        none = _none(rows, settings)
+        return Calibration.identity(n), _report(
+            rows, n_cells, [none], none, none.losses, Calibration.identity(n)
+        )
+    entries = list(_entries(rows, settings))
+    best = walk([entry.losses for entry in entries], rows.weights, settings)
+    if n_cells > 1 and n_cells * (n + 1) ** 2 <= settings.cell_entries:
+        more = list(_in_cells(rows, entries[best], n_cells, settings))
+        chosen = [entries[best], *more][
+            walk([entry.losses for entry in (entries[best], *more)], rows.weights, settings)
+        ]
+        entries = [*entries, *more]
+    else:
+        chosen = entries[best]
+    calibration = chosen.final()
+    return calibration, _report(rows, n_cells, entries, chosen, honest(entries, rows, settings), calibration)
+
+
+def walk(losses: list[FloatArray], weights: FloatArray, settings: Settings) -> int:
+    """Return the place of the candidate chosen: each must beat the best before it by more than noise.
+
+    Examples
+    --------
+    >>> walk([np.array([0.5, 0.6]), np.array([0.6, 0.4])], np.ones(2), SETTINGS)  # rows disagree
+    0
+    """
+    best, share = 0, weights / weights.sum()
+    for c in range(1, len(losses)):
+        gains = losses[best] - losses[c]
+        gain = share @ gains
+        error = np.sqrt(share**2 @ (gains - gain) ** 2)
+        if gain > settings.gain and gain > settings.errors * error:
+            best = c
+    return best
+
+
+def honest(entries: list[Entry], rows: Sample, settings: Settings) -> FloatArray:
+    """Return the losses of each fold under the candidate that the other folds choose."""
+    losses = np.array([entry.losses for entry in entries])
+    made = np.empty(len(rows.labels))
+    for fold in rows.folds:
+        rest = np.ones(len(made), dtype=bool)
+        rest[fold] = False
+        made[fold] = losses[walk(list(losses[:, rest]), rows.weights[rest], settings), fold]
+    return made
+
+
+def _none(rows: Sample, settings: Settings) -> Entry:
+    n = rows.proba.shape[1]
+    kind = np.float32 if rows.proba.size > settings.single_precision else np.float64
+    z = np.log(np.maximum(rows.proba, settings.floor).astype(kind))
+    return Entry("none", 0.0, z, evaluate(z, rows.labels)[0], lambda: Calibration.identity(n))
+
+
+def _entries(rows: Sample, settings: Settings) -> Iterator[Entry]:
+    """Yield the candidates without cells; weaker ridges only where stronger ones are of use."""
+    none = _none(rows, settings)
+    yield none
+    data, n = Data(none.logits, rows.labels, rows.weights), none.logits.shape[1]
+    simple = Diagonal(data, own=False)
+    entries, starts = [none], [np.zeros(simple.size)]
+    for name in ("temperature", "bias", "temperature_bias"):
+        if name == "bias" and n > settings.vector_classes:
+            continue
+        # Both simple families lead to the one with both; the nearer one is the better start.
+        nearest = int(np.argmin([rows.weights @ entry.losses for entry in entries]))
+        start = starts[nearest] if name == "temperature_bias" else starts[0]
+        entry, params = _parametric(simple, Family(name), start, rows, settings)
+        entries.append(entry)
+        starts.append(params)
+        yield entry
+    least = min(rows.weights @ entry.losses for entry in entries)
+    makers = (
+        ("vector", Diagonal, settings.vector_ridges, settings.vector_classes if n > 2 else 0),
+        ("dirichlet", Full, settings.matrix_ridges, settings.matrix_classes),
+    )
+    for name, make, ridges, most in makers:
+        if n > most:
+            continue
+        core: Core = make(data)
+        params = families.embedded(starts[-1], simple, core)
+        for ridge in ridges:
+            entry, params = _parametric(core, Family(name, ridge), params, rows, settings)
+            yield entry
+            if rows.weights @ entry.losses >= least:
+                break
+            least = rows.weights @ entry.losses
+    if rows.effective >= settings.isotonic_rows and n <= settings.matrix_classes:
+        yield _isotonic(rows, settings)
+
+
+def _parametric(
+    core: Core, family: Family, start: FloatArray, rows: Sample, settings: Settings
+) -> tuple[Entry, FloatArray]:
+    """Return the candidate of a family, and its parameters on all rows."""
+    params = families.fitted(core, family, start, settings, ROUGH)
+    logits = np.empty_like(core.data.z)
+    without = families.without_each_fold(core, family, params, rows.folds, settings)
+    for fold, other in zip(rows.folds, without, strict=True):
+        logits[fold] = core.logits(other, fold)
+
+    def final() -> Calibration:
+        best = families.fitted(core, family, params, settings, FINE)
+        return families.calibration_of(family, core, best, settings.floor)
+
+    return Entry(family.name, family.ridge, logits, evaluate(logits, rows.labels)[0], final), params
+
+
+def _isotonic(rows: Sample, settings: Settings) -> Entry:
+    orders = [np.argsort(column, kind="stable") for column in rows.proba.T]
+    logits = np.empty_like(rows.proba)
+    for fold in rows.folds:
+        rest = np.ones(len(logits), dtype=bool)
+        rest[fold] = False
+        made = curves.fitted(rows.proba, rows.labels, rows.weights, orders, rest)
+        logits[fold] = curves.logits(made, rows.proba[fold])
+
+    def final() -> Calibration:
+        made = curves.fitted(rows.proba, rows.labels, rows.weights, orders, None)
+        return curves.calibration_of(made, settings.floor)
+
+    return Entry("isotonic", 0.0, logits, evaluate(logits, rows.labels)[0], final)
+
+
+def _in_cells(rows: Sample, base: Entry, n_cells: int, settings: Settings) -> Iterator[Entry]:
+    """Yield candidates in which cells differ from the best common calibration, from strong to weak ridges."""
+    slopes = base.logits - rows.weights @ base.logits / rows.weights.sum()
+    q = evaluate(base.logits, rows.labels)[1]
+    groups = within_cells.sums(rows, q, slopes, n_cells)
+    where = (rows.cells, within_cells.fold_of(rows))
+    nothing = np.zeros(1 + q.shape[1])
+    for steep in (False, True) if base.name != "isotonic" else (False,):
+        for ridge in settings.cell_ridges:
+            shrinkage = within_cells.Shrinkage(ridge, steep)
+            params = groups.step(shrinkage, nothing, leave_out=True)
+            logits = base.logits + within_cells.change(params, slopes, where)
+
+            def final(shrinkage: within_cells.Shrinkage = shrinkage) -> Calibration:
+                return _cell_calibration(base.final(), rows, shrinkage, n_cells, settings)
+
+            losses = evaluate(logits, rows.labels)[0]
+            yield Entry(f"{base.name}, {shrinkage.name}", ridge, logits, losses, final)
+
+
+def _cell_calibration(
+    common: Calibration, rows: Sample, shrinkage: within_cells.Shrinkage, n_cells: int, settings: Settings
+) -> Calibration:
+    """Return the common calibration with the changes of each cell, fitted to all its rows."""
+    if common.family == "none":
+        logits = np.log(np.maximum(rows.proba, settings.floor))
+    else:
+        logits = np.log(np.maximum(common(rows.proba), 1e-300))
+    mean = rows.weights @ logits / rows.weights.sum()
+    params = within_cells.fitted(rows, logits, logits - mean, shrinkage, n_cells)
+    t = np.clip(params[:, :1], settings.flattest - 1, settings.steepest - 1)
+    bias = (1 + t) * common.bias - t * mean + params[:, 1:]
+    family = common.family
+    if family == "none":
+        family = "temperature_bias" if shrinkage.steep else "bias"
+    return replace(
+        common,
+        family=family,
+        bias=bias - bias.mean(axis=1, keepdims=True),
+        steepness=common.steepness * (1 + t[:, 0]) if shrinkage.steep else common.steepness,
+    )
+
+
+def _report(
+    rows: Sample,
+    n_cells: int,
+    entries: list[Entry],
+    chosen: Entry,
+    after: FloatArray,
+    calibration: Calibration,
+) -> Report:
+    share = rows.weights / max(rows.weights.sum(), 1e-300)
+    before = entries[0].losses
+    cell_share = np.maximum(np.bincount(rows.cells, share, n_cells), 1e-300)
+    facts = zip(
+        np.bincount(rows.cells, minlength=n_cells).tolist(),
+        (np.bincount(rows.cells, share * before, n_cells) / cell_share).tolist(),
+        (np.bincount(rows.cells, share * after, n_cells) / cell_share).tolist(),
+        np.broadcast_to(calibration.steepness, n_cells).tolist(),
+        map(tuple, np.broadcast_to(calibration.bias, (n_cells, calibration.n)).tolist()),
+        strict=True,
+    )
+    made = evaluate(chosen.logits, rows.labels)[1]
+    return Report(
+        calibration.family,
+        chosen.ridge,
+        calibration.cells > 1,
+        len(rows.labels),
+        rows.effective,
+        float(share @ before),
+        float(share @ after),
+        class_errors(rows.proba, rows.labels, rows.weights),
+        class_errors(made, rows.labels, rows.weights),
+        tuple(CellFacts(*each) for each in facts),
+        tuple(Candidate(e.name, e.ridge, float(share @ e.losses)) for e in entries),
+    )

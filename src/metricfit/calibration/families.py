@@ -1,0 +1,99 @@
+"""The parametric families: masks of what is free, from simple to rich, fitted to all rows and without each fold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metricfit.calibration.linear_logits import Core, Full, Mask, evaluate, minimise
+from metricfit.calibration.model import Calibration
+from metricfit.calibration.settings import Settings
+from metricfit.types import FloatArray
+
+# Expected gains in summed log loss after which Newton's method ends: while families are compared, and for the one
+# that is kept.
+ROUGH, FINE = 0.5, 1e-6
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family with its ridge."""
+
+    name: str
+    ridge: float = 0.0
+
+    def mask(self, core: Core, settings: Settings) -> Mask:
+        """Return which parameters of a core are free, and their ridges."""
+        ridge = np.zeros(core.size)
+        if "temperature" in self.name or self.name in ("vector", "dirichlet"):
+            ridge[0] = settings.steepness_ridge
+        if self.name == "vector":
+            ridge[core.own] = self.ridge
+        if self.name == "dirichlet":
+            ridge[1:] = self.ridge
+        if self.name != "temperature":
+            ridge[core.bias] = settings.bias_ridge
+        free = np.flatnonzero(ridge)
+        return Mask(free, ridge[free])
+
+
+def fitted(core: Core, family: Family, start: FloatArray, settings: Settings, tolerance: float) -> FloatArray:
+    """Return the parameters of a family fitted to all rows.
+
+    Labels that contradict the model would turn it upside down; then the steepness stays at its least, and the
+    biases are fitted alone.
+    """
+    mask = family.mask(core, settings)
+    params = minimise(core, mask, start, tolerance)
+    least, most = settings.flattest - 1, settings.steepest - 1
+    if least <= params[0] <= most:
+        return params
+    params = np.zeros(core.size)
+    params[0] = np.clip(params[0], least, most)
+    kept = mask.free != 0
+    return (
+        minimise(core, Mask(mask.free[kept], mask.ridge[kept]), params, tolerance) if kept.any() else params
+    )
+
+
+def without_each_fold(
+    core: Core, family: Family, params: FloatArray, folds: list[slice], settings: Settings
+) -> list[FloatArray]:
+    """Return the parameters fitted without each fold, by Newton's step from those of all rows.
+
+    The sums of a fold are taken off those of all rows, so that all folds cost one pass over the rows.
+    """
+    mask = family.mask(core, settings)
+    sums = [core.derivatives(evaluate(core.logits(params, f), core.data.labels[f])[1], f) for f in folds]
+    gradient, hessian = sum(g for g, _ in sums), sum(h for _, h in sums)
+    made = []
+    for g, h in sums:
+        new = params + mask.step(gradient - g, hessian - h, params)
+        new[0] = np.clip(new[0], settings.flattest - 1, settings.steepest - 1)
+        made.append(new)
+    return made
+
+
+def embedded(params: FloatArray, core: Core, into: Core) -> FloatArray:
+    """Return the parameters of a richer core that say the same as a steepness and biases."""
+    made = np.zeros(into.size)
+    made[0] = params[0]
+    made[into.bias] = params[core.bias] + params[0] * (into.centre - core.centre)
+    return made
+
+
+def calibration_of(family: Family, core: Core, params: FloatArray, floor: float) -> Calibration:
+    """Return the calibration that parameters stand for."""
+    n, centre = core.data.n, core.centre
+    if isinstance(core, Full):
+        change = params[1:].reshape(n, n + 1)[:, :n] + params[0] * np.eye(n)
+        bias = params[core.bias] - change @ centre
+        return Calibration(family.name, bias[None] - bias.mean(), np.eye(n) + change, floor=floor)
+    bias = params[core.bias]
+    if family.name == "vector":
+        change = params[0] + params[core.own]
+        bias = bias - change * centre
+        return Calibration(family.name, bias[None] - bias.mean(), 1 + change, floor=floor)
+    bias = np.zeros(n) if family.name == "temperature" else bias - bias.mean()
+    return Calibration(family.name, bias[None], steepness=np.array([1 + params[0]]), floor=floor)

@@ -1,0 +1,65 @@
+"""The rows that a calibration is fitted on: sampled, weighted by their effective number, sorted by fold."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from metricfit.calibration.settings import Settings
+from metricfit.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows sorted by fold.
+
+    Attributes
+    ----------
+    proba, labels, cells, weights : arrays
+        The rows; the weights sum to the effective number of rows.
+    folds : list of slice
+        The rows of each fold.
+    """
+
+    proba: FloatArray
+    labels: IntArray
+    cells: IntArray
+    weights: FloatArray
+    folds: list[slice]
+
+    @property
+    def effective(self) -> float:
+        """The number of equally weighted rows that tell as much."""
+        return float(self.weights.sum())
+
+
+def sample(
+    proba: FloatArray,
+    labels: IntArray,
+    weights: FloatArray | None,
+    cells: IntArray | None,
+    settings: Settings,
+    seed: int,
+) -> Sample:
+    """Return at most as many rows as the settings allow, in folds.
+
+    Rows of weight 0 are left out.
+    """
+    order = np.random.default_rng(seed).permutation(len(labels))
+    if weights is not None:
+        order = order[np.asarray(weights)[order] > 0]
+    order = order[: max(settings.least_rows, settings.entries // proba.shape[1])]
+    some = np.ones(len(order)) if weights is None else np.asarray(weights, float)[order]
+    some = some / some.max(initial=1e-300)
+    some *= some.sum() / max(some @ some, 1e-300)
+    # Folds by chance: folds with equal shares of each class would hide how far class biases follow the chance of shares.
+    ends = np.linspace(0, len(order), settings.folds + 1).round().astype(int)
+    return Sample(
+        np.asarray(proba[order], dtype=np.float64),
+        np.asarray(labels)[order].astype(np.intp),
+        np.zeros(len(order), np.intp) if cells is None else np.asarray(cells)[order].astype(np.intp),
+        some,
+        [slice(start, end) for start, end in itertools.pairwise(ends) if end > start],
+    )

@@ -1,0 +1,259 @@
+"""Log loss of calibrated probabilities whose logits are linear in the parameters: value, gradient, Hessian.
+
+The parameters are deviations from no change. The first is the steepness t; the others are a core's own. The
+logarithms z of the probabilities enter centred, so that a change of V leaves the biases about alone::
+
+    logits = z + (t + V)(z - centre) + b      V diagonal (`Diagonal`) or a matrix (`Full`)
+
+Families are masks: which parameters are free, and the ridge of each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from metricfit.types import FloatArray, IntArray
+
+# Above this many classes, products of different classes are left out of the Hessian, which is then too large by
+# little: most pairs of many classes are never likely together. It is an arrow: a diagonal and the row of t.
+PAIRS = 150
+EVERYTHING = slice(None)
+# How often a step that makes the loss larger is halved.
+HALVINGS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Logarithms of probabilities, label codes and weights that sum to the effective number of rows."""
+
+    z: FloatArray
+    labels: IntArray
+    weights: FloatArray
+
+    @property
+    def n(self) -> int:
+        """Number of classes."""
+        return int(self.z.shape[1])
+
+    def of_label(self, values: FloatArray, rows: slice) -> FloatArray:
+        """Return each row's entry of its own label."""
+        labels = self.labels[rows]
+        return values[np.arange(len(labels)), labels]
+
+
+def evaluate(logits: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the log loss of each row and its probabilities.
+
+    Examples
+    --------
+    >>> losses, q = evaluate(np.array([[0.0, 0.0]]), np.array([1]))
+    >>> losses.round(3), q
+    (array([0.693]), array([[0.5, 0.5]]))
+    """
+    top = logits.max(axis=1)
+    q = logits - top[:, None]
+    mine = q[np.arange(len(labels)), labels]
+    np.exp(q, out=q)
+    total = np.einsum("ij->i", q)
+    q /= total[:, None]
+    return np.log(total) - mine, q
+
+
+class Diagonal:
+    """Parameters (t, b of each class, V of each class): everything that has no matrix.
+
+    Without `own` there are no V, which makes most sums half as long.
+    """
+
+    def __init__(self, data: Data, own: bool = True) -> None:
+        self.data, n = data, data.n
+        self.size = 1 + (2 if own else 1) * n
+        self.bias, self.own = np.arange(1, 1 + n), np.arange(1 + n, self.size)
+        # One number for all classes, so that a change of t is a change of temperature and of nothing else.
+        self.centre = np.full(n, float(data.weights @ data.z.mean(axis=1) / data.weights.sum()))
+
+    @cached_property
+    def _centred(self) -> FloatArray:
+        return self.data.z - self.centre.astype(self.data.z.dtype)
+
+    def logits(self, params: FloatArray, rows: slice = EVERYTHING) -> FloatArray:
+        """Return the logits of some rows."""
+        n, z = self.data.n, self.data.z[rows]
+        factor, bias = 1 + params[0], params[1 : 1 + n]
+        if self.own.size:
+            factor = factor + params[self.own]
+        made = z * np.asarray(factor, z.dtype)
+        made += (bias - (factor - 1) * self.centre).astype(z.dtype)
+        return made
+
+    def derivatives(self, q: FloatArray, rows: slice = EVERYTHING) -> tuple[FloatArray, FloatArray]:
+        """Return gradient and Hessian of the summed loss of some rows, where their probabilities are q."""
+        data, n = self.data, self.data.n
+        centred, weights, labels = self._centred[rows], data.weights[rows], data.labels[rows]
+        weighted = q * weights[:, None].astype(q.dtype)
+        slope = q * centred
+        mean = np.einsum("ij->i", slope)
+        total, moved = weighted.sum(axis=0), np.einsum("ij,ij->j", weighted, centred)
+        square = np.einsum("ij,ij,ij->j", weighted, centred, centred)
+        mine = data.of_label(centred, rows)
+        gradient = np.zeros(self.size)
+        gradient[0] = weights @ (mean - mine)
+        gradient[self.bias] = total - np.bincount(labels, weights, n)
+        across = moved - mean @ weighted
+        corner = square.sum() - weights @ mean**2
+        if not self.own.size and n > PAIRS:
+            return gradient, np.array([[corner, *total], [0.0, *across]])
+        hessian = np.empty((self.size, self.size))
+        hessian[0, 0], hessian[0, self.bias] = corner, across
+        products = hessian[1:, 1:]
+        if self.own.size:
+            gradient[self.own] = moved - np.bincount(labels, weights * mine, n)
+            hessian[0, self.own] = square - mean @ (weighted * centred)
+            both = np.concatenate((q, slope), axis=1)
+            products[:] = -(both.T @ (both * weights[:, None].astype(q.dtype)))
+            i = np.arange(n)
+            products[n + i, n + i] += square
+            products[i, n + i] += moved
+            products[n + i, i] += moved
+        else:
+            products[:] = -(q.T @ weighted)
+        products[np.arange(n), np.arange(n)] += total
+        hessian[1:, 0] = hessian[0, 1:]
+        return gradient, hessian
+
+
+class Full:
+    """Parameters (t, then for each class a row of V and its b): matrices."""
+
+    def __init__(self, data: Data) -> None:
+        self.data, n = data, data.n
+        self.size = 1 + n * (n + 1)
+        places = np.arange(1, self.size).reshape(n, n + 1)
+        self.own, self.bias = np.diag(places[:, :n]).copy(), places[:, n].copy()
+        self.centre = np.asarray(data.weights @ data.z / data.weights.sum())
+        self._classes, self._features = np.triu_indices(n), np.triu_indices(n + 1)
+
+    @cached_property
+    def _rows(self) -> FloatArray:
+        ones = np.ones((len(self.data.z), 1), self.data.z.dtype)
+        return np.concatenate((self.data.z - self.centre.astype(self.data.z.dtype), ones), axis=1)
+
+    @cached_property
+    def _products(self) -> FloatArray:
+        i, j = self._features
+        return self._rows[:, i] * self._rows[:, j]
+
+    def logits(self, params: FloatArray, rows: slice = EVERYTHING) -> FloatArray:
+        """Return the logits of some rows."""
+        n, z = self.data.n, self.data.z[rows]
+        change = params[1:].reshape(n, n + 1).copy()
+        change[np.arange(n), np.arange(n)] += params[0]
+        return np.asarray(z + self._rows[rows] @ change.T.astype(z.dtype))
+
+    def derivatives(self, q: FloatArray, rows: slice = EVERYTHING) -> tuple[FloatArray, FloatArray]:
+        """Return gradient and Hessian of the summed loss of some rows, where their probabilities are q."""
+        data, n = self.data, self.data.n
+        weights = data.weights[rows].astype(q.dtype)
+        weighted = q * weights[:, None]
+        i, j = self._classes
+        pairs = weighted[:, i] * q[:, j]
+        np.negative(pairs, out=pairs)
+        pairs[:, i == j] += weighted
+        upper = (pairs.T @ self._products[rows])[_places(n)][:, :, _places(n + 1)]  # (n, n, n + 1, n + 1)
+        hessian = np.empty((self.size, self.size))
+        hessian[1:, 1:] = upper.transpose(0, 2, 1, 3).reshape(self.size - 1, self.size - 1)
+        weighted[np.arange(len(q)), data.labels[rows]] -= weights
+        gradient = np.empty(self.size)
+        gradient[1:] = (weighted.T @ self._rows[rows]).ravel()
+        gradient[0] = gradient[self.own].sum()
+        hessian[0, 1:] = hessian[1:, 0] = hessian[self.own, 1:].sum(axis=0)
+        hessian[0, 0] = hessian[0, self.own].sum()
+        return gradient, hessian
+
+
+Core = Diagonal | Full
+
+
+def _places(n: int) -> IntArray:
+    """Return where each entry of a symmetric matrix stands in its upper triangle."""
+    place = np.empty((n, n), dtype=np.intp)
+    i, j = np.triu_indices(n)
+    place[i, j] = place[j, i] = np.arange(len(i))
+    return place
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """A family: its free parameters and their ridges."""
+
+    free: IntArray
+    ridge: FloatArray
+
+    def slope(self, gradient: FloatArray, params: FloatArray) -> FloatArray:
+        """Return the gradient of the penalised loss in the free parameters."""
+        return np.asarray(gradient[self.free] + self.ridge * params[self.free])
+
+    def step(self, gradient: FloatArray, hessian: FloatArray, params: FloatArray) -> FloatArray:
+        """Return Newton's step, 0 for parameters that are not free."""
+        step = np.zeros_like(params)
+        step[self.free] = self._solve(hessian, -self.slope(gradient, params))
+        return step
+
+    def _solve(self, hessian: FloatArray, right: FloatArray) -> FloatArray:
+        if len(hessian) > 2:
+            curved = hessian[np.ix_(self.free, self.free)]
+            curved[np.arange(len(curved)), np.arange(len(curved))] += self.ridge
+            return np.asarray(np.linalg.solve(curved, right))
+        diagonal, edge = hessian[0, self.free] + self.ridge, hessian[1, self.free]
+        if self.free[0] != 0:
+            return np.asarray(right / diagonal)
+        # An arrow: the first parameter touches all others, which do not touch each other.
+        ratio = edge[1:] / diagonal[1:]
+        first = (right[0] - ratio @ right[1:]) / max(diagonal[0] - ratio @ edge[1:], 1e-9 * diagonal[0])
+        return np.concatenate(([first], right[1:] / diagonal[1:] - ratio * first))
+
+    def penalty(self, params: FloatArray) -> float:
+        """Return half the ridge times the squares."""
+        return 0.5 * float(self.ridge @ params[self.free] ** 2)
+
+
+def minimise(core: Core, mask: Mask, start: FloatArray, tolerance: float, steps: int = 30) -> FloatArray:
+    """Return the parameters with the smallest penalised loss, by Newton's method with halved steps.
+
+    Parameters
+    ----------
+    core : Diagonal or Full
+        The rows.
+    mask : Mask
+        The family.
+    start : array
+        Where to start.
+    tolerance : float
+        The summed log loss that a step must have been expected to gain for another one to be taken. After a
+        step for 1/2 the next one, by the square law of Newton's method, is for far less than the noise of labels.
+    steps : int
+        The most steps.
+    """
+    data, params = core.data, start.copy()
+    losses, q = evaluate(core.logits(params), data.labels)
+    value = data.weights @ losses + mask.penalty(params)
+    for _ in range(steps):
+        gradient, hessian = core.derivatives(q)
+        step = mask.step(gradient, hessian, params)
+        promise = -0.5 * float(mask.slope(gradient, params) @ step[mask.free])
+        for _ in range(HALVINGS):
+            trial = params + step
+            losses, trial_q = evaluate(core.logits(trial), data.labels)
+            reached = data.weights @ losses + mask.penalty(trial)
+            if reached < value:
+                break
+            step = 0.5 * step
+        else:
+            break
+        params, q, value = trial, trial_q, reached
+        if not promise > tolerance:
+            break
+    return params

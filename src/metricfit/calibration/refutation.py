@@ -1,0 +1,155 @@
+"""Do the labels refute the probabilities? A test that needs no fit, of each class and of the steepness.
+
+If the probabilities are right, the rows of a class are as many as they say, and labels are as likely on average
+as they say. Both are sums of independent bounded terms with mean 0, whose tails Bennett's inequality bounds for
+any number of rows: rare classes and uneven weights need no other rule. These sums are the derivatives of the log
+likelihood in the class biases and in the steepness, so it is the score test of both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metricfit.calibration.folds import sample
+from metricfit.calibration.settings import SETTINGS, Settings
+from metricfit.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """What the labels refute.
+
+    Attributes
+    ----------
+    label : int or None
+        The code of the class whose share is wrong; None: it is the steepness.
+    cell : int or None
+        The code of the cell it is wrong in; None: over all rows.
+    p_value : float
+        A bound on the chance of such labels if the probabilities are right, times the number of tests.
+    expected, observed : float
+        The share of the class by the probabilities and by the labels. Of the steepness: the mean logarithm of the
+        probability that labels should have and have; observed is smaller if the model is too sure.
+    effect : float
+        The change of the class bias, or of the steepness, that the labels ask for, roughly.
+    """
+
+    label: int | None
+    cell: int | None
+    p_value: float
+    expected: float
+    observed: float
+    effect: float
+
+    @property
+    def direction(self) -> str:
+        """What is wrong with the probabilities, in words."""
+        if self.label is None:
+            return "too sure" if self.effect < 0 else "too modest"
+        return "too large" if self.effect < 0 else "too small"
+
+
+def refuted(
+    proba: Any,
+    labels: Any,
+    weights: Any = None,
+    cells: Any = None,
+    n_cells: int = 1,
+    *,
+    settings: Settings = SETTINGS,
+    seed: int = 0,
+) -> tuple[Refutation, ...]:
+    """Return what the labels refute, the surest first; nothing, for right probabilities, but in 1 of 1,000 cases.
+
+    Parameters
+    ----------
+    proba : array of shape (N, n)
+        Probabilities of rows that the model was not trained on.
+    labels : int array of shape (N,)
+        Codes of the classes.
+    weights : array of shape (N,), optional
+        Weights of any scale.
+    cells : int array of shape (N,), optional
+        Each row's cell.
+    n_cells : int, default=1
+        Number of cells.
+    settings : Settings
+        What was tuned: the level of the test, and the smallest effect that matters.
+    seed : int, default=0
+        Of the sample, where there are many rows.
+
+    Returns
+    -------
+    tuple of Refutation
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.dirichlet([1, 1, 1], 2000)
+    >>> y = (rng.random((2000, 1)) > right.cumsum(axis=1)).sum(axis=1)
+    >>> refuted(right, y)
+    ()
+    >>> sure = right**3 / (right**3).sum(axis=1, keepdims=True)
+    >>> found = refuted(sure, y)[0]
+    >>> found.label, found.direction
+    (None, 'too sure')
+    """
+    proba = np.asarray(proba)
+    rows = sample(proba, np.asarray(labels), weights, cells, settings, seed)
+    n, size = proba.shape[1], len(rows.labels)
+    if not size or n < 2:
+        return ()
+    weights = rows.weights / rows.weights.max()
+    z = np.log(np.maximum(rows.proba, settings.floor))
+    told = rows.proba / rows.proba.sum(axis=1, keepdims=True)
+    mean = np.einsum("ij,ij->i", told, z)
+    # The steepness is tested like one more class: what its sum expects and gets, and how far a row can move it.
+    spread = np.einsum("ij,ij,ij->i", told, z, z) - mean**2
+    expected = np.column_stack((told, mean)) * weights[:, None]
+    variance = np.column_stack((told * (1 - told), spread)) * weights[:, None] ** 2
+    slope = np.column_stack((told * (1 - told), spread)) * weights[:, None]
+    mine = np.arange(size), rows.labels
+    up = np.append(np.full(n, weights.max()), (weights * (z.max(axis=1) - mean)).max())
+    down = np.append(np.full(n, weights.max()), (weights * (mean - z.min(axis=1))).max())
+
+    groups = [(None, slice(None))] if n_cells == 1 else [(None, slice(None)), *_of_cells(rows.cells, n_cells)]
+    found = []
+    for cell, some in groups:
+        w = weights[some]
+        got = np.append(np.bincount(rows.labels[some], w, n), w @ z[mine][some])
+        wanted, total = expected[some].sum(axis=0), w.sum()
+        off, v = got - wanted, np.maximum(variance[some].sum(axis=0), 1e-300)
+        bound = np.where(off > 0, up, down)
+        p_values = 2 * len(groups) * (n + 1) * np.exp(-_bennett(np.abs(off), v, np.maximum(bound, 1e-300)))
+        # By how much a bias would have to change; the logarithm of the ratio where that is large.
+        effects = off / np.maximum(slope[some].sum(axis=0), 1e-300)
+        tiny = 1e-9 * total
+        effects[:n] = np.log(np.maximum(got[:n], tiny) / np.maximum(wanted[:n], tiny))
+        for i in np.flatnonzero(
+            (p_values < settings.refute_level) & (np.abs(effects) > settings.refute_effect)
+        ):
+            numbers = map(float, (p_values[i], wanted[i] / total, got[i] / total, effects[i]))
+            found.append(Refutation(int(i) if i < n else None, cell, *numbers))
+    return tuple(sorted(found, key=lambda each: each.p_value))
+
+
+def _of_cells(cells: Any, n_cells: int) -> list[tuple[Any, Any]]:
+    order = np.argsort(cells, kind="stable")
+    cuts = np.searchsorted(cells[order], np.arange(n_cells + 1))
+    return [(a, order[cuts[a] : cuts[a + 1]]) for a in range(n_cells) if cuts[a + 1] > cuts[a]]
+
+
+def _bennett(off: FloatArray, variance: FloatArray, bound: FloatArray) -> FloatArray:
+    """Return minus the logarithm of the bound on the chance that a sum is off by so much to one side.
+
+    Examples
+    --------
+    >>> _bennett(np.array([3.0]), np.array([1.0]), np.array([1e-6])).round(3)  # nearly a normal tail: 9/2
+    array([4.5])
+    """
+    u = bound * off / variance
+    rate = np.where(u < 1e-4, u**2 / 2, (1 + u) * np.log1p(u) - u)
+    return np.asarray(variance / bound**2 * rate)

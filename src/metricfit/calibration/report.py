@@ -1,0 +1,94 @@
+"""What calibration found and did: `result.calibration`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metricfit.types import FloatArray, IntArray
+
+# Equally wide bins of the calibration error, as is usual.
+BINS = 15
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A family that was tried, with its log loss on rows it was not fitted on."""
+
+    name: str
+    ridge: float
+    log_loss: float
+
+
+@dataclass(frozen=True)
+class CellFacts:
+    """What happened in a cell: its rows, its log loss before and after, its steepness and class biases."""
+
+    rows: int
+    log_loss_before: float
+    log_loss_after: float
+    steepness: float
+    bias: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What was chosen and what it did, on rows that a calibration was not fitted on.
+
+    Attributes
+    ----------
+    family : str
+        The family chosen.
+    ridge : float
+        Its ridge, 0 if it has none to choose.
+    cells_differ : bool
+        Whether cells have a calibration of their own.
+    rows : int
+        Rows it was fitted on.
+    effective_rows : float
+        The number of equally weighted rows that tell as much.
+    log_loss_before, log_loss_after : float
+        Cross-validated; the choice of the family is made anew without each fold.
+    class_error_before, class_error_after : array of shape (n,)
+        The mean distance between probabilities and frequencies of each class, in 15 equally wide bins.
+    cells : tuple of CellFacts
+        One for each cell.
+    candidates : tuple of Candidate
+        In the order in which they were tried, from simple to rich.
+    """
+
+    family: str
+    ridge: float
+    cells_differ: bool
+    rows: int
+    effective_rows: float
+    log_loss_before: float
+    log_loss_after: float
+    class_error_before: FloatArray
+    class_error_after: FloatArray
+    cells: tuple[CellFacts, ...]
+    candidates: tuple[Candidate, ...]
+
+    def __str__(self) -> str:
+        what = self.family + (", cells differ" if self.cells_differ else "")
+        before, after = self.class_error_before.mean(), self.class_error_after.mean()
+        return (
+            f"calibration: {what}; log loss {self.log_loss_before:.4f} -> {self.log_loss_after:.4f}, "
+            f"calibration error {before:.4f} -> {after:.4f} on {self.rows} rows"
+        )
+
+
+def class_errors(proba: FloatArray, labels: IntArray, weights: FloatArray) -> FloatArray:
+    """Return the calibration error of each class.
+
+    Examples
+    --------
+    >>> class_errors(np.array([[0.8, 0.2], [0.8, 0.2]]), np.array([0, 0]), np.ones(2)).round(3)
+    array([0.2, 0.2])
+    """
+    n = proba.shape[1]
+    place = np.minimum((proba * BINS).astype(np.intp), BINS - 1) * n + np.arange(n)
+    told = np.bincount(place.ravel(), (weights[:, None] * proba).ravel(), BINS * n)
+    seen = np.bincount(place[np.arange(len(labels)), labels], weights, BINS * n)
+    return np.asarray(np.abs(told - seen).reshape(BINS, n).sum(axis=0) / max(weights.sum(), 1e-300))

@@ -1,0 +1,71 @@
+"""The numbers that calibration was tuned to, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How calibrations are fitted and chosen.
+
+    Ridges are precisions: a ridge of 4 says that a parameter is expected within 1/2 of no change, and counts as
+    much as the labels of the rows say otherwise. They were tuned by ``benchmarks/worlds/calibration.py`` on the
+    log loss of new rows.
+
+    Attributes
+    ----------
+    folds : int
+        Folds of the cross validation.
+    errors : float
+        How many standard errors of the difference a richer family must gain over a simpler one.
+    gain : float
+        The smallest gain in log loss for which a richer family is taken at all.
+    floor : float
+        Probabilities are lifted to it before logarithms are taken.
+    bias_ridge, steepness_ridge : float
+        Ridges of class biases and of the steepness.
+    vector_ridges, matrix_ridges : tuple of float
+        From strong to weak: ridges of the steepness of each class, and of the entries of the matrix.
+    cell_ridges : tuple of float
+        From strong to weak: ridges of what cells differ by from the common calibration.
+    vector_classes, matrix_classes : int
+        The largest number of classes for which a steepness of each class, and matrices, are tried.
+    cell_entries : int
+        Cells times squared classes up to which cells are told apart.
+    isotonic_rows : int
+        The smallest effective number of rows for which curves are tried.
+    entries, least_rows : int
+        Rows times classes that are read at most, but not fewer rows than this; more rows are sampled.
+    single_precision : int
+        Rows times classes above which exponentials are taken in single precision, which is much faster.
+    steepest, flattest : float
+        Limits of the steepness: labels that contradict the model make it flat, never upside down.
+    refute_level, refute_effect : float
+        The chance at which right probabilities may be called refuted, and the smallest change of a class bias or
+        of the steepness that is worth a warning.
+    """
+
+    folds: int = 5
+    errors: float = 1.0
+    gain: float = 1e-4
+    floor: float = 1e-6
+    bias_ridge: float = 1.0
+    steepness_ridge: float = 1.0
+    vector_ridges: tuple[float, ...] = (10.0,)
+    matrix_ridges: tuple[float, ...] = (300.0, 30.0)
+    cell_ridges: tuple[float, ...] = (100.0, 10.0, 1.0)
+    vector_classes: int = 150
+    matrix_classes: int = 24
+    cell_entries: int = 1 << 20
+    isotonic_rows: int = 1000
+    entries: int = 1 << 20
+    least_rows: int = 2000
+    single_precision: int = 1 << 18
+    steepest: float = 20.0
+    flattest: float = 0.02
+    refute_level: float = 1e-3
+    refute_effect: float = 0.1
+
+
+SETTINGS = Settings()
