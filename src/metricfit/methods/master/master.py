@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 
-from metricfit.exceptions import Unsolved
 from metricfit.functions.atoms import TINY
 from metricfit.functions.expression import Largest, Node, Stack, negative
 from metricfit.functions.levels import at_most
@@ -20,8 +19,8 @@ from metricfit.methods.base import Walk
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.cone import solve_cone
 from metricfit.methods.master.curve import FLAT, Curve, Parts, smooth_parts
+from metricfit.methods.master.mixtures import SPARE, Mixtures
 from metricfit.methods.master.polyhedron import Polyhedron, is_polyhedral
-from metricfit.methods.master.quadratic import SPARE, QuadraticProgram
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -104,10 +103,10 @@ class Master:
         """Minimise smooth parts plus maxima of affine functions."""
         body = self._limits.copy()
         cost = body.row(parts.flat) if parts.flat is not None else np.zeros(0)
-        local = QuadraticProgram(columns, body)
         curve = self._curve if parts is self._parts else Curve(parts, self.program.constant.size)
         alpha = self._interior(parts, columns, alpha)
         u = columns.u(alpha)
+        local = Mixtures(columns, body, u)
         start_kept = self.program.excess(u) <= SPARE
         for step in range(NEWTON_STEPS):
             gradient, hessian = curve.model(u)
@@ -144,7 +143,7 @@ class Master:
             return alpha
         body = self._limits.copy()
         cost = body.row(Largest(Stack(tuple(negative(part) for part in low))))
-        target, _ = QuadraticProgram(columns, body).minimise(np.zeros(u.size), FLAT, u, cost)
+        target, _ = Mixtures(columns, body, u).minimise(np.zeros(u.size), FLAT, u, cost)
         return columns.normalised(target)
 
 
@@ -165,6 +164,3 @@ def priced_level(program: Program, found: Solution, goal: Largest, level: float)
     weights = found.theta.get(goal, np.full(goal.part.size, 1 / goal.part.size))
     pace = weights @ (goal.part.value(found.u) - level_goal(program, level + 1).part.value(found.u))
     return replace(found, scale=1 / max(float(pace), TINY), level_theta=weights)
-
-
-__all__ = ["Master", "Unsolved", "level_goal", "priced_level"]
