@@ -42,8 +42,8 @@ class LinearStep:
             np.concatenate([domain.low, np.full(tops.size, -np.inf)]), np.concatenate([domain.high, tops])
         )
         widened = sp.hstack([sums, sp.csr_array((totals.size, tops.size))])
-        self.program.add(widened, totals, totals)
-        self.program.add(rows, np.full(constants.size, -np.inf), -constants)
+        self.program.add_rows(widened, totals, totals)
+        self.program.add_rows(rows, np.full(constants.size, -np.inf), -constants)
 
     def __call__(self, cost: FloatArray) -> Answer:
         """Return the cheapest point; raise `Unsolved` where there is none."""

@@ -111,8 +111,8 @@ def linear_program(program: Program, walk: Walk) -> Iterate | None:
         [np.concatenate([node.value(u) for node in nodes] or [np.zeros(0)]) for u in vectors], axis=1
     )
     chosen = LinearProgram(np.zeros(places.size), np.full(places.size, np.inf))
-    chosen.add(np.ones((1, places.size)), np.ones(1), np.ones(1))
-    chosen.add(rows, np.full(rows.shape[0], -np.inf), np.full(rows.shape[0], -SPARE))
+    chosen.add_rows(np.ones((1, places.size)), np.ones(1), np.ones(1))
+    chosen.add_rows(rows, np.full(rows.shape[0], -np.inf), np.full(rows.shape[0], -SPARE))
     try:
         alpha, multipliers = chosen.minimise(np.array([program.value(u) for u in vectors]))
     except Unsolved:

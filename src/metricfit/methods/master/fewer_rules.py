@@ -17,9 +17,9 @@ from metricfit.functions.expression import Constant, Node, Sum, negative, nodes_
 from metricfit.functions.nonlinear import Smooth
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.master.columns import Columns
+from metricfit.methods.master.corners import Corners
 from metricfit.methods.master.linear import Flattened
 from metricfit.methods.master.master import Master, level_goal
-from metricfit.methods.master.mixtures import Mixtures
 from metricfit.methods.master.polyhedron import Polyhedron
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -78,7 +78,7 @@ def _corners(program: Program, columns: Columns, alpha: FloatArray) -> Iterator[
                 body.limit(part, same)
         cost = body.row(flat.of(goal))
         try:
-            found, _ = Mixtures(columns, body, u).corner(cost)
+            found, _ = Corners(program, body, cost, u).minimise(columns)
         except Unsolved:
             continue
         yield columns.normalised(found)

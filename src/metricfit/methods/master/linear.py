@@ -14,8 +14,8 @@ from metricfit.functions.expression import Constant, Entries, Largest, Node, Sta
 from metricfit.functions.nonlinear import Smooth
 from metricfit.methods.base import FEASIBLE
 from metricfit.methods.master.columns import Columns, Solution
+from metricfit.methods.master.corners import Corners
 from metricfit.methods.master.master import level_goal, priced_level
-from metricfit.methods.master.mixtures import Mixtures
 from metricfit.methods.master.polyhedron import Polyhedron
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -34,7 +34,7 @@ def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution
         body.limit(limit, flat.of(limit.node))
     goal = program.objective if program.curvature.is_convex else level_goal(program, program.value(u))
     cost = body.row(flat.of(goal))
-    target, duals = Mixtures(columns, body, u).corner(cost)
+    target, duals = Corners(program, body, cost, u).minimise(columns)
     target = columns.normalised(target)
     alpha = _on_the_way(program, columns, alpha, target)
     split = body.split(np.maximum(duals, 0.0))

@@ -1,0 +1,72 @@
+"""The quadratic program over mixtures of columns, for Clarabel: one step of Newton's method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metricfit.methods.master.columns import Columns
+from metricfit.methods.master.curve import Triplets
+from metricfit.methods.master.mixtures import Mixtures, Solve
+from metricfit.methods.master.polyhedron import Polyhedron
+from metricfit.solvers import qp
+from metricfit.types import FloatArray, IntArray
+
+
+class QuadraticProgram:
+    """Minimises quadratic functions over the mixtures of some columns within a polyhedron, near a point."""
+
+    def __init__(self, columns: Columns, body: Polyhedron, near: FloatArray) -> None:
+        self.columns, self.body, self.near = columns, body, near
+        self.mixtures: Mixtures | None = None
+
+    def minimise(
+        self, gradient: FloatArray, hessian: Triplets, u: FloatArray, cost: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Minimise ``cost @ (v, t) + gradient @ (v - u) + (v - u) @ hessian @ (v - u) / 2``.
+
+        Returns
+        -------
+        alpha, multipliers : arrays
+            Weights of the columns, in the middle of the best ones, and multipliers of the rows.
+        """
+        columns, matrix, constant = self.columns, self.columns.matrix, self.columns.program.constant
+        count, width = len(columns), constant.size
+        bent = np.bincount(hessian.row, minlength=width) > 0
+        # With many classes the columns are fewer than the entries that bend: then these are no unknowns.
+        apart = bent if bent.sum() <= count else np.zeros(width, bool)
+        if self.mixtures is None:
+            self.mixtures = Mixtures(columns.program, self.body, self.near, apart)
+        mixtures = self.mixtures
+        slope = gradient - hessian.times(u if apart.any() else u - constant)
+        head = mixtures.head_size
+        size = head + count
+        linear = mixtures.cost(matrix, cost) + np.concatenate([np.zeros(head), slope @ matrix])
+        quadratic: Any = sp.csc_matrix((size, size))
+        if apart.any():
+            place = np.searchsorted(mixtures.kept, np.arange(width))
+            upper = hessian.row <= hessian.column
+            places = place[hessian.row[upper]], place[hessian.column[upper]]
+            quadratic = sp.csc_matrix((hessian.value[upper], places), shape=(size, size))
+        elif bent.any():
+            bend = sp.csr_array((hessian.value, (hessian.row, hessian.column)), shape=(width, width))
+            whole = np.zeros((size, size))
+            whole[head:, head:] = np.triu((matrix.T @ (bend @ matrix)).toarray())
+            quadratic = sp.csc_matrix(whole)
+        equations = sp.hstack([mixtures.head(), mixtures.tail(matrix, columns.cell)])
+        signs = sp.hstack([sp.csr_array((count, head)), -sp.eye_array(count)])
+
+        def begin(slack: FloatArray) -> Solve:
+            def least(added: IntArray) -> tuple[FloatArray, FloatArray]:
+                chosen = np.flatnonzero(mixtures.inside)
+                rows = sp.hstack([mixtures.head(chosen), mixtures.tail(matrix, columns.cell, chosen)])
+                right = [mixtures.equations, mixtures.right(chosen, slack), np.zeros(count)]
+                system = sp.vstack([equations, rows, signs])
+                x, z = qp.minimise(quadratic, linear, system, np.concatenate(right), right[0].size)
+                return x, z[right[0].size : right[0].size + chosen.size]
+
+            return least
+
+        return mixtures.solve(columns, begin)
