@@ -22,7 +22,7 @@ from metricfit.functions.expression import NO_THETA, Node, Theta, negative, node
 from metricfit.functions.levels import at_least, at_most, defined
 from metricfit.functions.nonlinear import Quotient
 from metricfit.metrics import Constraint, Curvature, Metric, custom, parse
-from metricfit.types import FloatArray
+from metricfit.types import BoolArray, FloatArray
 
 ObjectiveLike = Metric | str | Callable[[FloatArray], float]
 ConstraintLike = Constraint | str
@@ -246,6 +246,12 @@ class Program:
         rows = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
         places = self.matrix.indices.astype(np.int64) // (height * width) * self.constant.size + rows
         return np.unique(places, return_inverse=True)
+
+    @cached_property
+    def shared(self) -> BoolArray:
+        """Which entries of u more than one cell adds to."""
+        places, size = self._places[0], self.constant.size
+        return np.bincount(places % size, minlength=size) > 1
 
     def value(self, u: FloatArray) -> float:
         """Return the objective that is minimised."""

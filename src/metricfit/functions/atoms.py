@@ -96,7 +96,7 @@ class GeometricMean(Separable):
     def cvxpy(self, v: Any) -> Any:
         import cvxpy as cp
 
-        return cp.geo_mean(v, approx=False)
+        return cp.geo_mean(v)
 
 
 class HarmonicMean(Separable):

@@ -10,7 +10,7 @@ import numpy as np
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.dual.domain import Domain
-from metricfit.methods.dual.inner import ConeProgram, LinearProgram
+from metricfit.methods.dual.inner import ConeProgram, LinearStep
 from metricfit.methods.dual.pruning import Prune, Pruned, check_prune
 from metricfit.methods.master.polyhedron import Polyhedron, is_polyhedral
 from metricfit.methods.parameters import positive
@@ -148,7 +148,7 @@ def feasible_set(program: Program, domain: Domain) -> Callable[[FloatArray], Flo
         body = Polyhedron(domain.low.size)
         for node in nodes:
             body.limit(node, node)
-        solve = LinearProgram(domain, body)
+        solve = LinearStep(domain, body)
         rest = np.zeros(solve.size - domain.low.size)
         return lambda price: solve(np.concatenate([price, rest])).u
     cone = ConeProgram(domain, None, kept=nodes)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.exceptions import Unsolved
 from metricfit.functions.expression import Largest, Node
 from metricfit.methods.dual.domain import Domain
-from metricfit.methods.master.cone import Translator
 from metricfit.methods.master.polyhedron import Polyhedron
+from metricfit.solvers import cone
+from metricfit.solvers.attempts import TOLERANCE, first_solved
+from metricfit.solvers.lp import LinearProgram
 from metricfit.types import FloatArray
 
-TOLERANCE = 1e-10
-NOTHING = np.zeros(0)
+NO_WEIGHTS = np.zeros(0)
 # A cone program that fails is tried again with a price moved by this much; the bound pays for the move.
 NUDGES = (0.0, 1e-8, 1e-6)
 
@@ -30,61 +29,29 @@ class Answer(NamedTuple):
     bound: float
 
 
-class LinearProgram:
-    """Minimise ``cost @ (u, t)`` where u is in a domain and the rows of a polyhedron hold.
-
-    Clarabel keeps its factorisation pattern between prices, which makes a call ten times as fast as setting
-    up the program anew.
-    """
+class LinearStep:
+    """Minimise ``cost @ (u, t)`` where u is in a domain and the rows of a polyhedron hold."""
 
     def __init__(self, domain: Domain, body: Polyhedron) -> None:
-        import clarabel
-
-        width, extra = body.width, len(body.maxima)
-        self.domain = domain
-        self.size = width + extra
         rows, constants = body.system()
         sums, totals = domain.sums()
         # A maximum that costs nothing would have no upper end.
         tops = np.array([float(largest.reach()[1][0]) + 1.0 for largest in body.maxima])
-        eye = sp.eye_array(self.size, format="csr")
-        system = sp.vstack(
-            [
-                sp.hstack([sums, sp.csr_array((totals.size, extra))]),
-                rows,
-                eye[:width],
-                -eye[:width],
-                eye[width:],
-            ],
-            format="csc",
+        self.domain, self.size = domain, rows.shape[1]
+        self.program = LinearProgram(
+            np.concatenate([domain.low, np.full(tops.size, -np.inf)]), np.concatenate([domain.high, tops])
         )
-        right = np.concatenate([totals, -constants, domain.high, -domain.low, tops])
-        cones = [clarabel.ZeroConeT(totals.size), clarabel.NonnegativeConeT(right.size - totals.size)]
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.presolve_enable = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
-        self.solver: Any = clarabel.DefaultSolver(
-            sp.csc_matrix((self.size, self.size)),
-            np.ones(self.size),
-            sp.csc_matrix(system),
-            right,
-            cones,
-            settings,
-        )
+        widened = sp.hstack([sums, sp.csr_array((totals.size, tops.size))])
+        self.program.add_rows(widened, totals, totals)
+        self.program.add_rows(rows, np.full(constants.size, -np.inf), -constants)
 
     def __call__(self, cost: FloatArray) -> Answer:
         """Return the cheapest point; raise `Unsolved` where there is none."""
         size = max(1.0, float(np.abs(cost).max(initial=0.0)))
-        self.solver.update(q=cost / size)
-        answer = self.solver.solve()
-        x = np.array(answer.x)
-        if str(answer.status) not in ("Solved", "AlmostSolved") or not np.all(np.isfinite(x)):
-            raise Unsolved(str(answer.status))
+        x, _ = self.program.minimise(cost / size)
+        value = float(cost @ x)
         u = np.clip(x[: self.domain.low.size], self.domain.low, self.domain.high)
-        slack = 10 * TOLERANCE * float(1 + np.abs(cost).sum() / size)
-        lowest = min(answer.obj_val, answer.obj_val_dual) - slack
-        return Answer(u, size * float(answer.obj_val), size * lowest)
+        return Answer(u, value, value - 10 * TOLERANCE * (size + float(np.abs(cost).sum())))
 
 
 class ConeProgram:
@@ -99,7 +66,7 @@ class ConeProgram:
         self.u = cp.Variable(domain.low.size)
         self.price, self.weights = cp.Parameter(domain.low.size), cp.Parameter(len(priced), nonneg=True)
         self.scale = cp.Parameter(nonneg=True)
-        translate = Translator(self.u)
+        translate = cone.Translator(self.u)
         cost = self.price @ self.u
         if goal is not None:
             cost += self.scale * cp.sum(translate.of(goal))
@@ -111,33 +78,19 @@ class ConeProgram:
             inside.append(matrix @ self.u == totals)
         self.problem = cp.Problem(cp.Minimize(cost), inside + translate.constraints)
 
-    def __call__(self, price: FloatArray, weights: FloatArray = NOTHING) -> Answer:
+    def __call__(self, price: FloatArray, weights: FloatArray = NO_WEIGHTS) -> Answer:
         """Return the cheapest point; raise `Unsolved` where there is none."""
         size = max(1.0, float(np.abs(price).max(initial=0.0)), float(weights.max(initial=0.0)))
         reach = np.maximum(np.abs(self.domain.low), np.abs(self.domain.high))
-        for nudge in NUDGES:
+        inside = 1 + float(np.abs(price).sum() + weights.sum()) / size
+
+        def solve(nudge: float) -> Answer:
             moved = size * nudge * np.cos(np.arange(price.size))
-            try:
-                u, value = self._solve((price + moved) / size, weights / size, 1 / size)
-            except Unsolved as error:
-                problem = error
-                continue
-            slack = 100 * TOLERANCE * (1 + float(np.abs(price).sum() + weights.sum()) / size)
-            return Answer(u, size * value, size * (value - slack) - float(np.abs(moved) @ reach))
-        raise problem
+            self.price.value, self.weights.value = (price + moved) / size, weights / size
+            self.scale.value = 1 / size
+            value = cone.solve(self.problem, self.u)
+            u = np.clip(self.u.value, self.domain.low, self.domain.high)
+            bound = size * (value - 100 * TOLERANCE * inside) - float(np.abs(moved) @ reach)
+            return Answer(u, size * value, bound)
 
-    def _solve(self, price: FloatArray, weights: FloatArray, scale: float) -> tuple[FloatArray, float]:
-        import cvxpy as cp
-
-        self.price.value, self.weights.value, self.scale.value = price, weights, scale
-        try:
-            # Answers are judged by their status; CVXPY warns of inaccurate ones and of rates just below 0.
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self.problem.solve(solver=cp.CLARABEL)
-        except cp.SolverError as error:
-            raise Unsolved(str(error)) from None
-        if self.u.value is None or self.problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-            raise Unsolved(str(self.problem.status))
-        u = np.clip(self.u.value, self.domain.low, self.domain.high)
-        return u, float(self.problem.solution.opt_val)
+        return first_solved(solve, NUDGES)

@@ -14,15 +14,17 @@ from typing import Literal
 import numpy as np
 
 from metricfit.data.layout import Layout
+from metricfit.exceptions import Unsolved
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
 from metricfit.methods.dual.feasible_start import opening
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.feasibility import ROOM, descend, phase_one
 from metricfit.methods.master.fewer_rules import fewer_rules
 from metricfit.methods.master.generation import generate
-from metricfit.methods.master.quadratic import SPARE
+from metricfit.methods.master.mixtures import SPARE
 from metricfit.oracles.base import Vertex
 from metricfit.problem import Program
+from metricfit.solvers.lp import LinearProgram
 from metricfit.types import FloatArray, IntArray
 
 Prune = Literal["objective", "linear", "none"]
@@ -102,30 +104,24 @@ def linear_program(program: Program, walk: Walk) -> Iterate | None:
     constraint function k. The functions are convex, so that the mixture keeps what the weighted functions
     keep; where they are linear nothing is lost.
     """
-    from scipy.optimize import linprog
-
     places = distinct(walk)
     vectors = [walk.vectors[place] for place in places]
     nodes = [limit.node for limit in program.limits if limit.node is not None]
     rows = np.stack(
         [np.concatenate([node.value(u) for node in nodes] or [np.zeros(0)]) for u in vectors], axis=1
     )
-    answer = linprog(
-        [program.value(u) for u in vectors],
-        A_ub=rows,
-        b_ub=np.full(rows.shape[0], -SPARE),
-        A_eq=np.ones((1, places.size)),
-        b_eq=[1.0],
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10},
-    )
-    if answer.status != 0:
+    chosen = LinearProgram(np.zeros(places.size), np.full(places.size, np.inf))
+    chosen.add_rows(np.ones((1, places.size)), np.ones(1), np.ones(1))
+    chosen.add_rows(rows, np.full(rows.shape[0], -np.inf), np.full(rows.shape[0], -SPARE))
+    try:
+        alpha, multipliers = chosen.minimise(np.array([program.value(u) for u in vectors]))
+    except Unsolved:
         return None
     weights = np.zeros(len(walk.vertices))
-    weights[places] = np.maximum(answer.x, 0.0)
+    weights[places] = np.maximum(alpha, 0.0)
     weights /= weights.sum()
     cuts = np.cumsum([node.size for node in nodes])[:-1]
-    prices = tuple(np.split(-np.asarray(answer.ineqlin.marginals), cuts))
+    prices = tuple(np.split(-multipliers[1:], cuts))
     return Iterate(weights, walk.mix(weights), multipliers=prices)
 
 

@@ -19,7 +19,7 @@ from metricfit.functions.atoms import GeometricMean, HarmonicMean, RootMeanSquar
 from metricfit.functions.expression import Constant, Entries, Largest, Node, nodes_of
 from metricfit.functions.nonlinear import Smooth
 from metricfit.methods.dual.domain import Domain
-from metricfit.methods.dual.inner import Answer, ConeProgram, LinearProgram
+from metricfit.methods.dual.inner import Answer, ConeProgram, LinearStep
 from metricfit.methods.master.curve import smooth_parts
 from metricfit.methods.master.polyhedron import Polyhedron, is_polyhedral
 from metricfit.problem import Program
@@ -178,7 +178,7 @@ def _solver(goal: Node, limits: list[Largest], domain: Domain) -> Step:
     body = Polyhedron(domain.low.size)
     row, constant = body.form(goal)
     tops = [body.form(limit)[0].indices[0] for limit in limits]
-    solve = LinearProgram(domain, body)
+    solve = LinearStep(domain, body)
     base = np.zeros(solve.size)
     base[: row.shape[1]] = row.toarray().ravel()
 

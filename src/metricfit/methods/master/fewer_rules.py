@@ -17,7 +17,8 @@ from metricfit.functions.expression import Constant, Node, Sum, negative, nodes_
 from metricfit.functions.nonlinear import Smooth
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.master.columns import Columns
-from metricfit.methods.master.linear import Flattened, minimise_linear
+from metricfit.methods.master.corners import Corners
+from metricfit.methods.master.linear import Flattened
 from metricfit.methods.master.master import Master, level_goal
 from metricfit.methods.master.polyhedron import Polyhedron
 from metricfit.problem import Program
@@ -75,8 +76,9 @@ def _corners(program: Program, columns: Columns, alpha: FloatArray) -> Iterator[
         for part in kept:
             for same in _equal(flat.of(part), part.value(u)):
                 body.limit(part, same)
+        cost = body.row(flat.of(goal))
         try:
-            found, _ = minimise_linear(columns, body, body.row(flat.of(goal)))
+            found, _ = Corners(program, body, cost, u).minimise(columns)
         except Unsolved:
             continue
         yield columns.normalised(found)

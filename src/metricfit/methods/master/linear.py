@@ -9,17 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.sparse as sp
 
-from metricfit.exceptions import Unsolved
 from metricfit.functions.expression import Constant, Entries, Largest, Node, Stack, Sum, Total
 from metricfit.functions.nonlinear import Smooth
 from metricfit.methods.base import FEASIBLE
 from metricfit.methods.master.columns import Columns, Solution
+from metricfit.methods.master.corners import Corners
 from metricfit.methods.master.master import level_goal, priced_level
 from metricfit.methods.master.polyhedron import Polyhedron
-from metricfit.methods.master.quadratic import SPARE
-from metricfit.problem import Limit, Program
+from metricfit.problem import Program
 from metricfit.types import FloatArray
 
 
@@ -36,7 +34,7 @@ def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution
         body.limit(limit, flat.of(limit.node))
     goal = program.objective if program.curvature.is_convex else level_goal(program, program.value(u))
     cost = body.row(flat.of(goal))
-    target, duals = minimise_linear(columns, body, cost)
+    target, duals = Corners(program, body, cost, u).minimise(columns)
     target = columns.normalised(target)
     alpha = _on_the_way(program, columns, alpha, target)
     split = body.split(np.maximum(duals, 0.0))
@@ -88,39 +86,3 @@ class Flattened:
                 slope = atom.gradient(v)
                 return Sum(((1.0, Total(slope, self.of(part))),), float(atom.level(v) - slope @ v))
         raise TypeError(f"{type(node).__name__} has no tangent plane that lies below it")
-
-
-def minimise_linear(columns: Columns, body: Polyhedron, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Minimise ``cost @ (v, t)`` over mixtures v of the columns and t, where the rows of ``body`` are <= 0.
-
-    Returns
-    -------
-    alpha, multipliers : arrays
-        Weights of the columns, in a corner of what is allowed, so that few are positive, and multipliers of
-        the rows.
-    """
-    from scipy.optimize import linprog
-
-    program, count = columns.program, len(columns)
-    width, cells = program.constant.size, len(program.axes.cells)
-    rows, offsets = body.system()
-    # With v as unknowns of their own the system stays sparse, however many cells a row speaks of.
-    convexity = sp.csr_array((np.ones(count), (columns.cell, np.arange(count))), shape=(cells, count))
-    mixed = sp.block_array(
-        [[columns.matrix, -sp.eye_array(width, rows.shape[1])], [convexity, None]], format="csr"
-    )
-    spare = SPARE * body.belongs_to(Limit)
-    for slack in (spare, 0 * spare) if spare.any() else (spare,):
-        answer = linprog(
-            np.concatenate([np.zeros(count), cost, np.zeros(rows.shape[1] - cost.size)]),
-            A_ub=sp.hstack([sp.csr_array((offsets.size, count)), rows], format="csr"),
-            b_ub=-offsets - slack,
-            A_eq=mixed,
-            b_eq=np.concatenate([-program.constant, np.ones(cells)]),
-            bounds=[(0, None)] * count + [(None, None)] * rows.shape[1],
-            method="highs-ds",
-            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-        )
-        if answer.status == 0:
-            return answer.x[:count], -np.asarray(answer.ineqlin.marginals)
-    raise Unsolved(str(answer.message))

@@ -12,16 +12,17 @@ from functools import cached_property
 
 import numpy as np
 
-from metricfit.exceptions import Unsolved
 from metricfit.functions.atoms import TINY
 from metricfit.functions.expression import Largest, Node, Stack, negative
 from metricfit.functions.levels import at_most
 from metricfit.methods.base import Walk
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.cone import solve_cone
+from metricfit.methods.master.corners import Corners
 from metricfit.methods.master.curve import FLAT, Curve, Parts, smooth_parts
+from metricfit.methods.master.mixtures import SPARE
 from metricfit.methods.master.polyhedron import Polyhedron, is_polyhedral
-from metricfit.methods.master.quadratic import SPARE, QuadraticProgram
+from metricfit.methods.master.quadratic import QuadraticProgram
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -34,6 +35,7 @@ class Master:
 
     def __init__(self, program: Program, walk: Walk | None = None) -> None:
         self.program, self.walk = program, walk
+        self._corners: Corners | None = None
 
     def solve(self, columns: Columns, alpha: FloatArray) -> Solution:
         """Return the best mixture of the columns, from ``alpha`` on; raise `Unsolved` when solvers fail."""
@@ -67,7 +69,7 @@ class Master:
         parts = self._parts if goal is self.program.objective else smooth_parts(goal)
         if parts is None or not self._flat_limits:
             return solve_cone(self.program, goal, columns)
-        return self._newton(parts, columns, alpha)
+        return self._newton(parts, columns, alpha) if parts.smooth else self._corner(parts, columns, alpha)
 
     def _cheapest(self, goal: Node, columns: Columns, alpha: FloatArray) -> Solution:
         """Minimise an affine function: each cell takes its cheapest column, and no solver is needed."""
@@ -100,22 +102,31 @@ class Master:
             body.limit(limit, limit.node)
         return body
 
+    def _corner(self, parts: Parts, columns: Columns, alpha: FloatArray) -> Solution:
+        """Minimise a maximum of affine functions: a linear program."""
+        corners = self._corners if parts is self._parts else None
+        if corners is None:
+            assert parts.flat is not None
+            body = self._limits.copy()
+            corners = Corners(self.program, body, body.row(parts.flat), columns.u(alpha))
+        if parts is self._parts:
+            self._corners = corners
+        target, duals = corners.minimise(columns)
+        return self._solution(parts, corners.body, columns, columns.normalised(target), duals)
+
     def _newton(self, parts: Parts, columns: Columns, alpha: FloatArray) -> Solution:
         """Minimise smooth parts plus maxima of affine functions."""
         body = self._limits.copy()
         cost = body.row(parts.flat) if parts.flat is not None else np.zeros(0)
-        local = QuadraticProgram(columns, body)
         curve = self._curve if parts is self._parts else Curve(parts, self.program.constant.size)
         alpha = self._interior(parts, columns, alpha)
         u = columns.u(alpha)
+        local = QuadraticProgram(columns, body, u)
         start_kept = self.program.excess(u) <= SPARE
         for step in range(NEWTON_STEPS):
             gradient, hessian = curve.model(u)
             target, duals = local.minimise(gradient, hessian, u, cost)
             target = columns.normalised(target)
-            if not parts.smooth:
-                alpha = target
-                break
             before, move = curve.merit(u), columns.u(target) - u
             if step == 0 and not start_kept:
                 size = 1.0  # the start keeps no constraint, so there is no descent to demand
@@ -144,7 +155,7 @@ class Master:
             return alpha
         body = self._limits.copy()
         cost = body.row(Largest(Stack(tuple(negative(part) for part in low))))
-        target, _ = QuadraticProgram(columns, body).minimise(np.zeros(u.size), FLAT, u, cost)
+        target, _ = QuadraticProgram(columns, body, u).minimise(np.zeros(u.size), FLAT, u, cost)
         return columns.normalised(target)
 
 
@@ -165,6 +176,3 @@ def priced_level(program: Program, found: Solution, goal: Largest, level: float)
     weights = found.theta.get(goal, np.full(goal.part.size, 1 / goal.part.size))
     pace = weights @ (goal.part.value(found.u) - level_goal(program, level + 1).part.value(found.u))
     return replace(found, scale=1 / max(float(pace), TINY), level_theta=weights)
-
-
-__all__ = ["Master", "Unsolved", "level_goal", "priced_level"]

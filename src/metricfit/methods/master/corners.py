@@ -1,0 +1,95 @@
+"""The linear program over mixtures of columns, for HiGHS: columns may come and go between solves."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from metricfit.methods.master.columns import Columns
+from metricfit.methods.master.mixtures import Mixtures, Solve
+from metricfit.methods.master.polyhedron import Polyhedron
+from metricfit.problem import Program
+from metricfit.solvers.lp import LinearProgram
+from metricfit.types import BoolArray, FloatArray, IntArray
+
+
+class Corners:
+    """Minimises ``cost @ (v, t)`` over mixtures of columns within a polyhedron, from the corner where it was last.
+
+    Parameters
+    ----------
+    program : Program
+    body : Polyhedron
+        Rows over v and t that must be <= 0.
+    cost : array
+        Cost of (v, t); may be shorter than that.
+    near : array
+        Where v is expected.
+    """
+
+    def __init__(self, program: Program, body: Polyhedron, cost: FloatArray, near: FloatArray) -> None:
+        self.mixtures, self.body, self.cost = Mixtures(program, body, near), body, cost
+        self.linear: LinearProgram | None = None
+        self.slack = self.mixtures.spare
+        self.order: IntArray = np.zeros(0, np.int64)
+        self.known: IntArray = np.zeros((2, 0), np.int64)
+
+    def minimise(self, columns: Columns) -> tuple[FloatArray, FloatArray]:
+        """Return the weights of the columns in a corner, so that few are positive, and multipliers of the rows."""
+        mixtures = self.mixtures
+        cost = mixtures.cost(columns.matrix, self.cost)
+
+        def begin(slack: FloatArray) -> Solve:
+            if self.linear is None or slack is not self.slack or not self._renewed(self.linear, columns):
+                self._build(slack, columns)
+
+            def least(added: IntArray) -> tuple[FloatArray, FloatArray]:
+                assert self.linear is not None
+                new = np.setdiff1d(added, self.order)
+                if new.size:
+                    tail = mixtures.tail(columns.matrix, columns.cell, new)
+                    right = mixtures.right(new, slack)
+                    self.linear.add_rows(
+                        sp.hstack([mixtures.head(new), tail]), np.full(new.size, -np.inf), right
+                    )
+                    self.order = np.append(self.order, new)
+                x, found = self.linear.minimise(cost)
+                multipliers = np.zeros(mixtures.offsets.size)
+                multipliers[self.order] = -found[mixtures.equations.size :]
+                return x, multipliers[mixtures.inside]
+
+            return least
+
+        return mixtures.solve(columns, begin)
+
+    def _build(self, slack: FloatArray, columns: Columns) -> None:
+        """Make the program anew, with equations but no rows."""
+        free, right = np.full(self.mixtures.head_size, np.inf), self.mixtures.equations
+        self.linear = LinearProgram(-free, free)
+        self.linear.add_rows(self.mixtures.head(), right, right)
+        self.slack, self.order, self.known = slack, np.zeros(0, np.int64), np.zeros((2, 0), np.int64)
+        self._renewed(self.linear, columns)
+
+    def _renewed(self, linear: LinearProgram, columns: Columns) -> bool:
+        """Take out the columns that are gone and put in the new ones; False if their order has changed."""
+        asked = np.stack([columns.vertex, columns.cell])
+        there = _among(self.known, asked)
+        linear.remove_columns(self.mixtures.head_size + np.flatnonzero(~there))
+        self.known = self.known[:, there]
+        old = self.known.shape[1]
+        if not np.array_equal(self.known, asked[:, :old]):
+            return False
+        matrix, cell = columns.matrix[:, old:], columns.cell[old:]
+        parts = [
+            self.mixtures.tail(matrix, cell),
+            self.mixtures.tail(matrix, cell, self.order),
+        ]
+        linear.add_columns(sp.vstack(parts), np.zeros(cell.size), np.full(cell.size, np.inf))
+        self.known = asked
+        return True
+
+
+def _among(pairs: IntArray, others: IntArray) -> BoolArray:
+    """Return which pairs are among some others."""
+    step = max(pairs[1].max(initial=0), others[1].max(initial=0)) + 1
+    return np.isin(pairs[0] * step + pairs[1], others[0] * step + others[1])

@@ -1,0 +1,140 @@
+"""The mixtures of columns within a polyhedron, as rows of a program that a solver takes.
+
+Equalized odds over 30 groups of 8 classes are 3,840 rows, of which a few hundred bind. Rows far from their limit are
+left out of the program until an answer breaks them, and entries of v that a single cell makes are written as that
+cell's columns; what is left is small, whatever the number of constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metricfit.methods.master.columns import Columns
+from metricfit.methods.master.polyhedron import Polyhedron
+from metricfit.problem import Limit, Program
+from metricfit.solvers.attempts import first_solved
+from metricfit.types import BoolArray, FloatArray, IntArray
+
+# Constraint rows are kept with this much to spare where that is possible, so that rounding breaks none.
+SPARE = 2e-9
+# So many rows are in the program from the start: those nearest to their limit.
+FEW_ROWS = 200
+
+# Solves with some more rows; returns the unknowns and the multipliers of all rows that are in the program.
+Solve = Callable[[IntArray], tuple[FloatArray, FloatArray]]
+
+
+class Mixtures:
+    """Unknowns are some entries w of v, a t for each maximum, and weights alpha of columns that sum to 1 in every cell.
+
+    All of ``v = columns.matrix @ alpha + constant`` is known by alpha. Entries that several cells share are unknowns
+    of their own, so that the rows that speak of them stay sparse.
+
+    Parameters
+    ----------
+    program : Program
+    body : Polyhedron
+        Rows over v and t that must be <= 0.
+    near : array
+        Where v is expected: rows that are far from their limit there are left out at first.
+    apart : array of bool, optional
+        Further entries of v to have as unknowns.
+    """
+
+    def __init__(
+        self, program: Program, body: Polyhedron, near: FloatArray, apart: BoolArray | None = None
+    ) -> None:
+        self.program, self.width, self.cells = program, program.constant.size, len(program.axes.cells)
+        self.rows, self.offsets = body.system()
+        self.spare = SPARE * body.belongs_to(Limit)
+        self.inside = _nearest(body, self.rows, self.offsets, near)
+        used = np.zeros(self.rows.shape[1], bool)
+        used[self.rows.indices] = True
+        apart = (
+            program.shared & used[: self.width]
+            if apart is None
+            else apart | program.shared & used[: self.width]
+        )
+        self.kept = np.flatnonzero(apart)
+        self.head_size = self.kept.size + self.rows.shape[1] - self.width
+        self._head = sp.hstack([self.rows[:, self.kept], self.rows[:, self.width :]], format="csr")
+        self._local = self.rows[:, : self.width] @ sp.diags_array((~apart).astype(float))
+        self._shift = self.offsets + self._local @ program.constant
+
+    @property
+    def equations(self) -> FloatArray:
+        """What the equations of w and the sums of weights in each cell must be."""
+        return np.concatenate([self.program.constant[self.kept], np.ones(self.cells)])
+
+    def head(self, chosen: IntArray | None = None) -> Any:
+        """Return coefficients of (w, t) in the equations, or in some rows."""
+        if chosen is not None:
+            return self._head[chosen]
+        return sp.eye_array(self.kept.size + self.cells, self.head_size) @ sp.diags_array(
+            (np.arange(self.head_size) < self.kept.size).astype(float)
+        )
+
+    def tail(self, matrix: Any, cell: IntArray, chosen: IntArray | None = None) -> Any:
+        """Return coefficients of columns in the equations, or in some rows."""
+        if chosen is not None:
+            return self._local[chosen] @ matrix
+        ones = np.ones(cell.size), (cell, np.arange(cell.size))
+        return sp.vstack(
+            [-matrix.tocsr()[self.kept], sp.csr_array(ones, shape=(self.cells, cell.size))], format="csr"
+        )
+
+    def right(self, chosen: IntArray, slack: FloatArray) -> FloatArray:
+        """Return what some rows must not exceed."""
+        return -self._shift[chosen] - slack[chosen]
+
+    def cost(self, matrix: Any, cost: FloatArray) -> FloatArray:
+        """Return a cost of (v, t), perhaps without the last ones, as a cost of (w, t, alpha)."""
+        whole = np.zeros(self.rows.shape[1])
+        whole[: cost.size] = cost
+        head = np.concatenate([np.zeros(self.kept.size), whole[self.width :]])
+        return np.concatenate([head, whole[: self.width] @ matrix])
+
+    def solve(self, columns: Columns, begin: Callable[[FloatArray], Solve]) -> tuple[FloatArray, FloatArray]:
+        """Solve with something to spare, or if that is impossible without, until the answer breaks no row.
+
+        Returns
+        -------
+        alpha, multipliers : arrays
+            Weights of the columns, not yet rounded to a mixture, and multipliers of all rows.
+        """
+
+        def complete(slack: FloatArray) -> tuple[FloatArray, FloatArray]:
+            least, added = begin(slack), np.flatnonzero(self.inside)
+            while True:
+                x, multipliers = least(added)
+                alpha, t = x[self.head_size :], x[self.kept.size : self.head_size]
+                excess = self.rows @ np.concatenate([columns.u(alpha), t]) + self.offsets + slack
+                added = np.flatnonzero(~self.inside & (excess > SPARE / 4))
+                if not added.size:
+                    whole = np.zeros(self.offsets.size)
+                    whole[self.inside] = multipliers
+                    return alpha, whole
+                self.inside[added] = True
+
+        return first_solved(complete, (self.spare, 0 * self.spare) if self.spare.any() else (self.spare,))
+
+
+def _nearest(body: Polyhedron, rows: Any, offsets: FloatArray, u: FloatArray) -> BoolArray:
+    """Return the rows nearest to their limit at u, and of each maximum at least the one that holds it up."""
+    if offsets.size <= FEW_ROWS:
+        return np.ones(offsets.size, bool)
+    point, start, least = u, 0, []
+    for part in body.rows:
+        if part.owner in body.maxima:  # the maxima inside of it come before it, and have their value
+            values = part.matrix[:, : point.size] @ point + part.constant
+            point = np.append(point, values.max())
+            least.append(start + int(values.argmax()))
+        start += part.constant.size
+    excess = rows @ point + offsets
+    inside = excess >= np.partition(excess, -FEW_ROWS)[-FEW_ROWS]
+    inside[least] = True
+    return np.asarray(inside)

@@ -1,0 +1,78 @@
+"""Linear programs, by HiGHS, which goes on from its last corner when costs change, or rows and columns come and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metricfit.solvers.attempts import TOLERANCE, read, solving
+from metricfit.types import FloatArray, IntArray
+
+# A corner stays one when costs change or columns are added, and keeps its multipliers when rows are added. Going on
+# from it takes the primal simplex method in the first case and the dual one in the second; the other, three times longer.
+DUAL, PRIMAL = ("simplex_strategy", 1), ("simplex_strategy", 4)
+
+
+class LinearProgram:
+    """Minimise ``cost @ x`` where ``lowest <= system @ x <= highest`` and ``low <= x <= high``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> program = LinearProgram(np.zeros(2), np.full(2, np.inf))
+    >>> program.add_rows(np.array([[1.0, 2.0]]), np.array([2.0]), np.array([np.inf]))
+    >>> x, multipliers = program.minimise(np.array([1.0, 1.0]))
+    >>> x.tolist(), multipliers.tolist()
+    ([0.0, 1.0], [0.5])
+    """
+
+    def __init__(self, low: FloatArray, high: FloatArray) -> None:
+        import highspy
+
+        self.optimal = highspy.HighsModelStatus.kOptimal
+        self.solver: Any = highspy.Highs()
+        for option, value in {
+            "output_flag": False,
+            "threads": 1,
+            "primal_feasibility_tolerance": TOLERANCE,
+            "dual_feasibility_tolerance": TOLERANCE,
+        }.items():
+            self.solver.setOptionValue(option, value)
+        self.add_columns(np.zeros((0, low.size)), low, high)
+
+    def add_columns(self, system: Any, low: FloatArray, high: FloatArray) -> None:
+        """Add unknowns between two ends, with their coefficients in all rows there are."""
+        columns = sp.csc_array(system)
+        self.solver.addCols(low.size, np.zeros(low.size), low, high, *_lists(columns))
+
+    def add_rows(self, system: Any, lowest: FloatArray, highest: FloatArray) -> None:
+        """Add rows, with the coefficients of all unknowns there are."""
+        self.solver.setOptionValue(*DUAL)
+        self.solver.addRows(lowest.size, lowest, highest, *_lists(sp.csr_array(system)))
+
+    def remove_columns(self, places: IntArray) -> None:
+        """Take unknowns out."""
+        if places.size:
+            self.solver.deleteCols(places.size, places.astype(np.int32))
+
+    def minimise(self, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return a corner and the multipliers of all rows (what a unit more of their ends adds to the cost).
+
+        Raises `Unsolved` where there is none, or HiGHS fails.
+        """
+        with solving():
+            self.solver.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), cost)
+            self.solver.run()
+            self.solver.setOptionValue(*PRIMAL)
+            status, answer = self.solver.getModelStatus(), self.solver.getSolution()
+            x, multipliers = np.array(answer.col_value), np.array(answer.row_dual)
+            read(status == self.optimal, self.solver.modelStatusToString(status), x, multipliers)
+        return x, multipliers
+
+
+def _lists(matrix: Any) -> tuple[int, IntArray, IntArray, FloatArray]:
+    """Return number, starts, places and values of the entries of a compressed matrix."""
+    starts, places = matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32)
+    return matrix.nnz, starts, places, matrix.data.astype(float)

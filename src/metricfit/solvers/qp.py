@@ -1,0 +1,58 @@
+"""Quadratic programs, by Clarabel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metricfit.solvers.attempts import TOLERANCE, read, solving
+from metricfit.types import FloatArray
+
+
+def minimise(
+    quadratic: Any, linear: FloatArray, system: Any, right: FloatArray, equations: int
+) -> tuple[FloatArray, FloatArray]:
+    """Minimise ``x @ quadratic @ x / 2 + linear @ x`` where ``system @ x <= right``; the first rows are equations.
+
+    Parameters
+    ----------
+    quadratic : sparse matrix
+        Its upper triangle.
+    linear, right : arrays
+    system : sparse matrix
+    equations : int
+        How many of the first rows hold with equality.
+
+    Returns
+    -------
+    x, multipliers : arrays
+        A point in the middle of the best ones, and the multipliers of all rows.
+
+    Raises
+    ------
+    Unsolved
+        When there is none, or Clarabel fails.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> x, multipliers = minimise(sp.eye(2), np.zeros(2), sp.csr_matrix([[1.0, 1.0]]), np.array([2.0]), 1)
+    >>> np.round(x, 6).tolist(), np.round(multipliers, 6).tolist()
+    ([1.0, 1.0], [-1.0])
+    """
+    import clarabel
+
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+    cones = [clarabel.ZeroConeT(equations), clarabel.NonnegativeConeT(right.size - equations)]
+    with solving():
+        answer = clarabel.DefaultSolver(
+            sp.csc_matrix(quadratic), linear, sp.csc_matrix(system), right, cones, settings
+        ).solve()
+        x, multipliers = np.array(answer.x), np.array(answer.z)
+        read(str(answer.status) in ("Solved", "AlmostSolved"), answer.status, x, multipliers)
+    return x, multipliers
