@@ -97,3 +97,24 @@ def layout_of(metric: mf.Metric, confusion: Confusion) -> str:
 
 def two_classes() -> Confusion:
     return Confusion.from_predictions([0, 1, 0, 1], [0, 1, 1, 1], ["a", "a", "b", "b"])
+
+
+@pytest.mark.parametrize(("example", "decisions"), CASES, ids=IDS)
+def test_values_at_many_points_are_those_at_each(example, decisions):
+    confusion = example_rows(decisions).confusion
+    axes, rng = confusion.axes, np.random.default_rng(5)
+    binding = Binding.of(axes, confusion.margins)
+    node = example.metric.bind(binding)
+    functions = binding.finish()
+    tensors = [random_tensor(axes, confusion.margins, rng, 0.5).values for _ in range(4)]
+    one_decision = np.zeros(axes.shape)
+    one_decision[:, :, 0] = confusion.margins  # rates of nothing, and means that are zero
+    points = np.stack(
+        [
+            functions.matrix @ statistic(tensor, functions.layout, axes).ravel() + functions.constant
+            for tensor in (*tensors, one_decision)
+        ]
+    )
+    together = node.value(points)
+    assert together.shape == (len(points), 1)
+    np.testing.assert_allclose(together, [node.value(u) for u in points], rtol=1e-12, atol=1e-12)

@@ -38,9 +38,9 @@ class Affine:
         return matrix, matrix.T.tocsr()
 
     def at(self, u: FloatArray) -> FloatArray:
-        """Return the values at ``u``."""
+        """Return the values at ``u``, one or many."""
         table = self._tables[0]
-        return np.asarray(table @ u[: table.shape[1]] + self.constant)
+        return np.asarray((table @ u[..., : table.shape[1]].T).T + self.constant)
 
     def slope(self, u: FloatArray, weight: FloatArray) -> FloatArray:
         """Return the gradient of ``weight @ values``."""

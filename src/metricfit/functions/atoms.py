@@ -33,8 +33,8 @@ class Atom:
     curvature: ClassVar[Curvature]
     slope: ClassVar[int]
 
-    def value(self, v: FloatArray) -> float:
-        """Return the value."""
+    def value(self, v: FloatArray) -> Any:
+        """Return the value at ``v``, or the values at the rows of a matrix of points."""
         raise NotImplementedError
 
     def gradient(self, v: FloatArray) -> FloatArray:
@@ -72,8 +72,9 @@ class GeometricMean(Separable):
 
     curvature, slope = Curvature.CONCAVE, 1
 
-    def value(self, v: FloatArray) -> float:
-        return float(np.exp(np.mean(np.log(v)))) if np.all(v > 0) else 0.0
+    def value(self, v: FloatArray) -> Any:
+        with np.errstate(divide="ignore"):  # the mean is 0 where a rate is
+            return np.exp(np.mean(np.log(np.maximum(v, 0.0)), axis=-1))
 
     def gradient(self, v: FloatArray) -> FloatArray:
         v = np.maximum(v, TINY)
@@ -104,8 +105,9 @@ class HarmonicMean(Separable):
 
     curvature, slope = Curvature.CONCAVE, 1
 
-    def value(self, v: FloatArray) -> float:
-        return float(v.size / np.sum(1 / v)) if np.all(v > 0) else 0.0
+    def value(self, v: FloatArray) -> Any:
+        with np.errstate(divide="ignore"):  # the mean is 0 where a rate is
+            return v.shape[-1] / np.sum(1 / np.maximum(v, 0.0), axis=-1)
 
     def gradient(self, v: FloatArray) -> FloatArray:
         v = np.maximum(v, TINY)
@@ -131,8 +133,8 @@ class RootMeanSquareLoss(Separable):
 
     curvature, slope = Curvature.CONVEX, -1
 
-    def value(self, v: FloatArray) -> float:
-        return float(np.sqrt(np.mean((1 - v) ** 2)))
+    def value(self, v: FloatArray) -> Any:
+        return np.sqrt(np.mean((1 - v) ** 2, axis=-1))
 
     def gradient(self, v: FloatArray) -> FloatArray:
         return (v - 1) / (v.size * max(self.value(v), TINY))
@@ -158,9 +160,10 @@ class CrossEntropyExcess(Separable):
     def __init__(self, target: FloatArray) -> None:
         self.target = target
 
-    def value(self, v: FloatArray) -> float:
+    def value(self, v: FloatArray) -> Any:
         used = self.target > 0
-        return float(np.sum(self.target[used] * np.log(self.target[used] / np.maximum(v[used], TINY))))
+        target = self.target[used]
+        return np.sum(target * np.log(target / np.maximum(v[..., used], TINY)), axis=-1)
 
     def reach(self, low: FloatArray, high: FloatArray) -> tuple[float, float]:
         least = 0.0 if self.target.sum() >= 1 - TINY else self.value(high)  # shares sum to 1 at most
@@ -192,8 +195,8 @@ class SpreadRoot(Atom):
     def reach(self, low: FloatArray, high: FloatArray) -> tuple[float, float]:
         return 0.0, 1.0
 
-    def value(self, v: FloatArray) -> float:
-        return float(np.sqrt(max(1 - float(v @ v), TINY)))
+    def value(self, v: FloatArray) -> Any:
+        return np.sqrt(np.maximum(1 - np.sum(v * v, axis=-1), TINY))
 
     def gradient(self, v: FloatArray) -> FloatArray:
         return -v / self.value(v)

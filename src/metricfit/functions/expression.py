@@ -9,6 +9,9 @@ The slope of a convex node is a global under-estimator, that of a concave node a
 a maximum is taken: ``theta`` may name, for each `Largest`, any weights on its parts (the master problem's
 multipliers). That is what the certificate is made of, so it does not depend on how exactly a solver has
 solved anything.
+
+Values are taken at one ``u`` or at many, which are then the rows of a matrix: a search along a line asks for a
+metric at thousands of points.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,7 +36,9 @@ FEW_TERMS = 4
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A vector-valued function of ``u``."""
+    """A vector-valued function of ``u``; ``one_by_one`` says that many points take as long as each on its own."""
+
+    one_by_one: ClassVar[bool] = False
 
     @property
     def size(self) -> int:
@@ -51,7 +56,7 @@ class Node:
         return None
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        """Return the values at ``u``."""
+        """Return the values at ``u``: of shape (size,), or (points, size) at many points (points, entries)."""
         raise NotImplementedError
 
     def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
@@ -113,7 +118,7 @@ class Entries(Node):
         return Affine(places, places + self.start, np.ones(self.size), np.zeros(self.size))
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        return u[self.start : self.stop]
+        return u[..., self.start : self.stop]
 
     def reach(self) -> tuple[FloatArray, FloatArray]:
         return self.low, self.high
@@ -144,7 +149,7 @@ class Constant(Node):
         return Affine(none, none, np.zeros(0), self.values)
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        return self.values
+        return self.values if u.ndim == 1 else np.broadcast_to(self.values, (*u.shape[:-1], self.size))
 
     def reach(self) -> tuple[FloatArray, FloatArray]:
         return self.values, self.values
@@ -193,7 +198,7 @@ class Sum(Node):
 
     def added(self, values: list[FloatArray]) -> FloatArray:
         """Return the sum for given values of the parts."""
-        total = np.full(self.size, self.constant)
+        total = np.full((*values[0].shape[:-1], self.size), self.constant)
         for (coefficient, _), value in zip(self.terms, values, strict=True):
             total += coefficient * value
         return total
@@ -238,7 +243,7 @@ class Total(Node):
         return Affine(np.zeros_like(form.row), form.column, value, constant)
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        return np.array([self.weights @ self.part.value(u, theta)])
+        return np.asarray(self.part.value(u, theta) @ self.weights)[..., None]
 
     def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         return np.array([self.weights @ self.part.level(u, theta)])
@@ -287,7 +292,7 @@ class Stack(Node):
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         if self.affine is not None:
             return self.affine.at(u)
-        return np.concatenate([part.value(u, theta) for part in self.parts])
+        return np.concatenate([part.value(u, theta) for part in self.parts], axis=-1)
 
     def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         if self.affine is not None:
@@ -332,7 +337,7 @@ class Largest(Node):
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         values = self.part.value(u, theta)
-        return np.array([theta[self] @ values if self in theta else values.max()])
+        return np.asarray(values @ theta[self] if self in theta else values.max(axis=-1))[..., None]
 
     def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         return np.array([self.weights(self.part.value(u, theta), theta) @ self.part.level(u, theta)])

@@ -31,7 +31,7 @@ class Smooth(Node):
         return of_composition(self.atom.curvature, self.atom.slope, self.part.curvature)
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        return np.array([self.atom.value(self.part.value(u, theta))])
+        return np.asarray(self.atom.value(self.part.value(u, theta)))[..., None]
 
     def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         v = self.part.value(u, theta)
@@ -68,7 +68,7 @@ class Quotient(Node):
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         over, under = self.over.value(u), self.under.value(u)
-        return np.divide(over, under, out=np.zeros(self.size), where=under != 0)
+        return np.divide(over, under, out=np.zeros((*u.shape[:-1], self.size)), where=under != 0)
 
     def reach(self) -> tuple[FloatArray, FloatArray]:
         (low, high), (least, most) = self.over.reach(), self.under.reach()

@@ -91,6 +91,7 @@ class Blackbox(Node):
     function: Function
     shape: tuple[int, int]
     part: Node
+    one_by_one = True
 
     @property
     def size(self) -> int:
@@ -101,7 +102,8 @@ class Blackbox(Node):
         return Curvature.UNKNOWN
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        return np.array([self._evaluate(self.part.value(u).reshape(self.shape))])
+        matrices = self.part.value(u).reshape(-1, *self.shape)
+        return np.array([self._evaluate(matrix) for matrix in matrices]).reshape(*u.shape[:-1], 1)
 
     def reach(self) -> tuple[FloatArray, FloatArray]:
         return np.array([-np.inf]), np.array([np.inf])

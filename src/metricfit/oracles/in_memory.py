@@ -12,7 +12,6 @@ from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows, strata
 from metricfit.kernels import counting as kernels
 from metricfit.kernels.scan import Scan
-from metricfit.kernels.shortcuts import Shortcut
 from metricfit.oracles.base import Vertex
 from metricfit.oracles.files.blocks import (
     SAMPLE_ROWS,
@@ -62,9 +61,6 @@ class PluginOracle:
         self.margins = rows.margins(soft=self.exact, threads=threads)
         self.labels = None if self.exact else rows.labels
         self.engine: kernels.Engine = "auto"
-        self.shortcut = Shortcut(
-            rows.proba, self.labels, rows.cells, rows.weights, self.axes.match, len(self.axes.cells), threads
-        )
 
     def expect(self, passes: int) -> None:
         """Use the compiled kernels from now on if so many passes are worth loading them."""
@@ -79,9 +75,7 @@ class PluginOracle:
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic."""
-        rows, quick = self.rows, self.shortcut.count(loss) if layout == "diagonal" else None
-        if quick is not None:
-            return Vertex(loss, quick)
+        rows = self.rows
         counted = kernels.count(
             rows.proba,
             self.labels,

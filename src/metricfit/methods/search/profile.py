@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.functions.batch import values, vectorised
-from metricfit.functions.expression import Constant, Entries, Node, Sum, Total
+from metricfit.functions.expression import Constant, Entries, Node, Sum, Total, nodes_of
 from metricfit.functions.nonlinear import Quotient
 from metricfit.kernels.counting import Engine
 from metricfit.kernels.scan import Line, Scan
@@ -126,7 +125,7 @@ class Profile:
     def __init__(self, program: Program) -> None:
         self.program = program
         parts = [program.objective, *(limit.metric for limit in program.limits)]
-        self.exact = all(vectorised(part) for part in parts)
+        self.exact = not any(node.one_by_one for part in parts for node in nodes_of(part))
         self.ratios: list[Ratios] = []
         self._places: dict[tuple[int, int], int] = {}
         self._kept: list[IntArray] = []
@@ -189,7 +188,7 @@ class Profile:
         worst = np.full(len(points), -np.inf)
         for limit, metric in zip(self.program.limits, self.metrics, strict=True):
             worst = np.maximum(worst, _violation(limit, metric, points))
-        return Series(values(self.objective, points)[:, 0], worst)
+        return Series(self.objective.value(points)[:, 0], worst)
 
     def between(self, start: FloatArray, end: FloatArray, shares: FloatArray) -> Series:
         """Return the series on the way from one u to another."""
@@ -198,16 +197,16 @@ class Profile:
         worst = np.full(len(points), -np.inf)
         for limit in program.limits:
             worst = np.maximum(worst, _violation(limit, limit.metric, points))
-        return Series(values(program.objective, points)[:, 0], worst)
+        return Series(program.objective.value(points)[:, 0], worst)
 
 
 def _violation(limit: Limit, metric: Node, points: FloatArray) -> FloatArray:
-    value = values(metric, points)[:, 0]
+    value = metric.value(points)[:, 0]
     excess = (
         value - limit.constraint.limit if limit.constraint.sense == "<=" else limit.constraint.limit - value
     )
     if isinstance(metric, Quotient):  # a rate of nothing keeps every limit
-        excess = np.where(values(metric.under, points)[:, 0] <= 0, 0.0, excess)
+        excess = np.where(metric.under.value(points)[:, 0] <= 0, 0.0, excess)
     return excess
 
 

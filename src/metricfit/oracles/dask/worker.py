@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,7 +15,6 @@ from metricfit.data.confusion import Axes, Cells
 from metricfit.data.layout import Layout
 from metricfit.data.rows import strata
 from metricfit.data.validation import check_lengths, check_proba, check_weights
-from metricfit.kernels.shortcuts import Shortcut
 from metricfit.oracles.dask.cluster import added
 from metricfit.oracles.files.blocks import Block, draw_lots
 from metricfit.types import FloatArray, IntArray, Label
@@ -73,29 +72,14 @@ class RawBlock:
         return Block(self.proba, labels, cells, self.weights)
 
 
-class HeldBlock:
-    """Rows that stay on a worker, with what calls so far have taught, which is not sent along with them.
+class HeldBlock(NamedTuple):
+    """Rows that stay on a worker, made of some of the collection's blocks.
 
-    ``parts`` are the blocks of the collection that they were: the place of the first row among all rows, and how many.
+    ``parts`` says where each of these blocks begins among all rows, and how many rows it has.
     """
 
-    def __init__(self, block: Block, parts: Sequence[tuple[int, int]]) -> None:
-        self.block, self.parts = block, tuple(parts)
-        self.shortcuts: dict[bool, Shortcut] = {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return HeldBlock, (self.block, self.parts)
-
-    def counts(self, loss: FloatArray, match: IntArray, layout: Layout, soft: bool) -> FloatArray:
-        """Return what `Block.counts` does, by cheaper means where these have paid off."""
-        block, quick = self.block, None
-        if layout == "diagonal" and len(block):
-            if soft not in self.shortcuts:
-                labels = None if soft else block.labels
-                data = block.proba, labels, block.cells, block.weights
-                self.shortcuts[soft] = Shortcut(*data, match, len(loss))
-            quick = self.shortcuts[soft].count(loss)
-        return block.counts(loss, match, layout, soft) if quick is None else block.summed(quick, soft)
+    block: Block
+    parts: list[tuple[int, int]]
 
 
 @contextmanager
@@ -162,7 +146,7 @@ def counts_of(
     held: list[HeldBlock], losses: FloatArray, match: IntArray, layout: Layout, soft: bool
 ) -> FloatArray:
     """Return what the rules of several losses move where."""
-    totals = [sum(one.counts(loss, match, layout, soft) for one in held) for loss in losses]
+    totals = [sum(one.block.counts(loss, match, layout, soft) for one in held) for loss in losses]
     return np.stack(totals)
 
 
