@@ -224,6 +224,8 @@ METRICS = [
         lambda rows: max(*[recall_bee(rows), 0.3, np.prod(recalls(rows)) ** (1 / 3)]),
     ),
     Example(mf.recall("bee").at(sex="F"), lambda rows: recall_bee(rows.where(rows.attributes["sex"] == "F"))),
+    Example(mf.f1("bee"), per_class(sk.f1_score, labels=["bee"])),
+    Example(mf.f1(average="weighted"), per_class(sk.f1_score, average="weighted")),
 ]
 
 

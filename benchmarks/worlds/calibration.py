@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from metricfit import calibration
 
-CACHE = Path(__file__).parent / "cache"
+CACHE = Path(__file__).parent / ".cache"
 DATA = Path(os.environ["METRICFIT_DATA"])
 MODELS = {
     "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=200)),

@@ -197,6 +197,11 @@ def _apply(commands: Commands[Parser]) -> None:
     )
     parser.add_argument("--seed", type=_seed, help="salt of the hash, or seed of the draw")
     parser.add_argument(
+        "--key",
+        metavar="COL",
+        help="column that the hash tells rows apart by, such as the number of a case, in place of the probabilities",
+    )
+    parser.add_argument(
         "--keep", metavar="COL", nargs="+", action="extend", default=[], help="columns to copy to the output"
     )
     parser.add_argument(

@@ -51,6 +51,21 @@ class PolicyFileError(ValueError):
     """
 
 
+class ComparisonError(TypeError, ValueError):
+    """A metric is compared in a way that makes no constraint: by ``<`` or ``>``.
+
+    It is a TypeError, as Python's own for a comparison that does not exist, and a ValueError, as all errors here.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> mf.recall("fraud") > 0.9
+    Traceback (most recent call last):
+        ...
+    metricfit.exceptions.ComparisonError: constraints use <= or >=; write mf.recall('fraud') >= 0.9
+    """
+
+
 class DatasetError(ValueError):
     """A data set that cannot be had, or is not what it should be.
 

@@ -3,9 +3,40 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
 
 from metricfit.types import IntArray
+
+# What a message quotes of a user's text or value: a part of a line, however long the value is.
+QUOTED = 60
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = _short.maxlong = QUOTED
+
+
+def brief(value: object) -> str:
+    """Return how Python writes a value, cut in the middle where it is long.
+
+    The whole text is never made, so that a hostile value costs nothing.
+
+    Examples
+    --------
+    >>> brief("precision"), len(brief("a" * 1000)), brief(list(range(1000)))
+    ("'precision'", 60, '[0, 1, 2, 3, 4, 5, ...]')
+    """
+    text = _short.repr(value)
+    return text if len(text) <= 2 * QUOTED else f"{text[: 2 * QUOTED]}..."
+
+
+def cut(text: str) -> str:
+    """Return a text, or the beginning of it where it is long.
+
+    Examples
+    --------
+    >>> cut("a" * 1000) == "a" * 240 + "..."
+    True
+    """
+    return text if len(text) <= 4 * QUOTED else f"{text[: 4 * QUOTED]}..."
 
 
 def some(values: Iterable[object], total: int | None = None, limit: int = 5) -> str:
@@ -18,7 +49,7 @@ def some(values: Iterable[object], total: int | None = None, limit: int = 5) -> 
     """
     known = list(values)
     total = len(known) if total is None else total
-    text = ", ".join(repr(value) for value in known[:limit])
+    text = ", ".join(map(brief, known[:limit]))
     rest = total - min(len(known), limit)
     return f"{text} and {rest} more" if rest > 0 else text
 
@@ -61,5 +92,5 @@ def unknown(what: str, value: object, known: Iterable[object]) -> str:
     names = list(known)
     texts = {str(name).lower(): name for name in names}
     near = difflib.get_close_matches(str(value).lower(), texts, n=1)
-    hint = f"; did you mean {texts[near[0]]!r}?" if near else "."
-    return f"unknown {what} {value!r}{hint} Known: {some(names, limit=10) or 'none'}"
+    hint = f"; did you mean {brief(texts[near[0]])}?" if near else "."
+    return f"unknown {what} {brief(value)}{hint} Known: {some(names, limit=10) or 'none'}"

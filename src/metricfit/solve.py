@@ -85,7 +85,7 @@ def optimize(
     start : Result or Policy, optional
         Rules to start from, for example of a similar problem.
     callback : callable, optional
-        Called with each `Record`; returning True stops.
+        Called with each `Record`; anything true that it returns stops the search.
     verbose : int
         Print a line per iteration to standard error.
 

@@ -123,7 +123,7 @@ def test_attributes_equal_sensitive_features():
     beside.fit(FRAME[["u", "v"]], Y, sensitive_features=FRAME[["sex"]])
     assert same(named.result_, beside.result_)
     assert named.policy_.axes.cells.values == (("F",), ("M",))
-    np.testing.assert_array_equal(named.predict(FRAME), beside.predict(X, FRAME[["sex"]]))
+    np.testing.assert_array_equal(named.predict(FRAME), beside.predict(X, sensitive_features=FRAME[["sex"]]))
     np.testing.assert_array_equal(
         named.decision_proba(FRAME), beside.decision_proba(X, sensitive_features=FRAME["sex"])
     )

@@ -137,9 +137,13 @@ def test_requests_carry_attributes_and_weights():
         for (train, test), fitted, score in zip(
             FOLDS.split(X, Y), found["estimator"], found["test_score"], strict=True
         ):
-            clf.fit(X[train], Y[train], FRAME[["sex"]].iloc[train], WEIGHTS[train])
+            clf.fit(
+                X[train], Y[train], sensitive_features=FRAME[["sex"]].iloc[train], sample_weight=WEIGHTS[train]
+            )
             assert fitted.policy_ == clf.policy_
-            assert score == clf.score(X[test], Y[test], WEIGHTS[test], SEX[test])
+            assert score == clf.score(
+                X[test], Y[test], sample_weight=WEIGHTS[test], sensitive_features=SEX[test]
+            )
         search = GridSearchCV(clf, {"objective": ["g_mean", "h_mean"]}, cv=FOLDS).fit(X, Y, **metadata)
         assert search.best_estimator_.policy_.axes.cells.names == ("sex",)
         model = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), clf).fit(

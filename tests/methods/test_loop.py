@@ -71,8 +71,14 @@ class TestCallback:
         assert result.status == "stopped"
         assert result.n_oracle_calls <= 5
 
-    @pytest.mark.parametrize("answer", [None, False, 0, "go on"])
-    def test_anything_else_does_not(self, answer):
+    @pytest.mark.parametrize("answer", [1, np.True_, "stop"])
+    def test_anything_true_stops(self, answer):
+        result = CASE.solve(callback=lambda record: answer)
+        assert result.status == "stopped"
+        assert len(result.history) == 2  # that of the first iteration, and the end
+
+    @pytest.mark.parametrize("answer", [None, False, 0, ""])
+    def test_nothing_true_does_not(self, answer):
         assert FREE.solve(callback=lambda record: answer).status == "optimal"
 
     def test_interrupt_keeps_the_best_so_far(self):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 import metricfit as mf
+from metricfit.data.validation import label
 from metricfit.metrics import METRICS
 
 
@@ -186,7 +189,7 @@ def test_hostile_text_is_refused(text):
         "-" * 9000 + "1",
         "[" * 150 + "]" * 150,
         "abs(" * 2400,
-        "+".join(["g_mean"] * 1400),
+        "*".join(["g_mean"] * 1400),
         "recall(" * 80 + "0" + ")" * 80,
         "9" * 5000 + " * g_mean",
         "9" * 4000 + " * g_mean",
@@ -197,6 +200,72 @@ def test_hostile_text_is_refused(text):
 def test_huge_text_is_refused(text):
     with pytest.raises(ValueError):
         mf.parse(text)
+
+
+def test_sums_of_any_length_are_read():
+    text = "+".join(["g_mean"] * 700 + ["h_mean"] * 300)
+    assert len(mf.parse(text).terms) == 1000
+    assert str(mf.parse("1 - g_mean - 2 + h_mean - (g_mean - 4)")) == "3 - g_mean() + h_mean() - g_mean()"
+
+
+def test_reading_is_linear_in_the_depth(monkeypatch):
+    """Each call is made once: 18 levels once made half a million metrics."""
+    made = []
+    original = METRICS["minimum"]
+    monkeypatch.setitem(METRICS, "minimum", lambda *parts: made.append(1) or original(*parts))
+    recalls = []
+    original_recall = METRICS["recall"]
+    monkeypatch.setattr("metricfit.metrics.per_class.label", lambda *a: recalls.append(1) or label(*a))
+    metric = mf.parse("minimum(" * 40 + "recall(0)" + ")" * 40)
+    assert len(made) == 40
+    assert len(recalls) == 1
+    assert str(pickle.loads(pickle.dumps(metric))) == str(metric)
+    assert METRICS["recall"] is original_recall
+
+
+@pytest.mark.parametrize("opened", ["minimum(", "abs(-", "disparity(worst("])
+def test_depth_is_limited(opened):
+    closed = ")" * opened.count("(")
+    with pytest.raises(ValueError, match="it is nested too deeply: at most 50 levels are read"):
+        mf.parse(opened * 51 + "recall(0)" + closed * 51)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "recall('" + "a" * 9000,
+        "recal" + "l" * 9000,
+        "recall(" + "x" * 9000 + ")",
+        "recall(0)." + "y" * 9000 + "(1)",
+        "recall(0) + '" + "z" * 9000 + "'",
+        "recall(0) >= 0.5\n" * 500,
+        "g_mean(" + ", ".join(f"{name}=1" for name in ["a" * 4000, "a" * 4000]) + ")",
+        "f_beta('" + "b" * 9000 + "', 0)",
+        "worst(g_mean, over=" + str(list(range(2000))) + ")",
+        "cohen_kappa('" + "c" * 9000 + "')",
+        "coverage_deviation('" + "d" * 9000 + "')",
+        "f_beta(1, average='" + "e" * 9000 + "')",
+        "recall(0).at(sex=[" + "None, " * 1000 + "])",
+        "disparity(g_mean, over='sex', to='" + "f" * 9000 + "')",
+        "cost([['" + "g" * 9000 + "']])",
+        "churn(" + "9" * 4000 + ")",
+        "g_mean(" + "h" * 9000 + "=1)",
+        "minimum('" + "i" * 9000 + "')",
+        "recall(0) >= " + "9" * 4000,
+    ],
+)
+def test_messages_echo_at_most_a_line(text):
+    with pytest.raises(ValueError) as raised:
+        mf.parse(text)
+    assert len(str(raised.value)) < 1000
+    assert "\n" not in str(raised.value)
+
+
+def test_an_attribute_may_have_any_name():
+    assert str(mf.parse("recall(0).at(self=1)")) == "recall(0).at(self=1)"
+    confusion = mf.Confusion.from_predictions([0, 0, 1], [0, 1, 1], {"self": [1, 2, 1]})
+    assert mf.parse("accuracy.at(self=2)")(confusion) == 0
+    assert mf.parse("accuracy.at(self=1)")(confusion) == 1
 
 
 def test_length_is_limited():

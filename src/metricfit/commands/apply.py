@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from metricfit.commands import summary
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on
@@ -12,8 +16,11 @@ from metricfit.commands.scores import read_scores
 from metricfit.commands.tables import check_output, format_of, read_columns, write_columns
 from metricfit.exceptions import PolicyFileError
 from metricfit.policy import Policy
+from metricfit.types import Label
 
 DECISION = "decision"
+# As numbers are written, without zeros before them: 007 is a text, so that it is no other key than in the file.
+WHOLE = re.compile("0|-?[1-9][0-9]{0,19}")
 
 
 def run(options: Namespace) -> int:
@@ -28,21 +35,23 @@ def run(options: Namespace) -> int:
         normalize=options.normalize,
     )
     with blamed_on(DataError, f"{options.scores}: "):
-        made = policy.decide(scores.proba, scores.attributes, options.randomize, options.seed)
+        key = None if options.key is None else _key(options.scores, options.key)
+        made = policy.decide(scores.proba, scores.attributes, options.randomize, options.seed, key)
+        texts = dict(zip(policy.axes.decisions, _texts(policy.axes.decisions), strict=True))
         # A column of a table has one type; a policy may decide 0, 1 or "review".
-        made = made.astype(str) if made.dtype == object else made
+        made = np.array([texts[d] for d in made.tolist()], dtype=str) if made.dtype == object else made
         columns: dict[str, Any] = {DECISION: made}
         if options.with_probabilities:
             chances = policy.decision_proba(scores.proba, scores.attributes)
-            columns |= {f"{DECISION}_proba_{d}": chances[:, j] for j, d in enumerate(policy.axes.decisions)}
+            columns |= {f"{DECISION}_proba_{text}": chances[:, j] for j, text in enumerate(texts.values())}
     kept = _kept(options.scores, options.keep, columns, verbatim)
     write_columns(options.out, kept | columns)
     counts = Counter(made.tolist())
     print(f"{len(made):,} rows of {options.scores} decided, written to {options.out}\n")
     rows = [["decision", "rows", "share"]]
-    for decision in policy.axes.decisions:
-        count = counts[decision] or counts[str(decision)]
-        rows.append([str(decision), f"{count:,}", f"{count / max(len(made), 1):.1%}"])
+    for decision, text in texts.items():
+        count = counts[text if made.dtype.kind == "U" else decision]
+        rows.append([text, f"{count:,}", f"{count / max(len(made), 1):.1%}"])
     print(summary.table(rows))
     return DONE
 
@@ -55,6 +64,28 @@ def load_policy(path: str) -> Policy:
         except PolicyFileError as error:
             told = "POLICY is a file that 'metricfit fit' wrote, and comes before SCORES"
             raise DataError(f"{error}. {told}") from error
+
+
+def _texts(decisions: Sequence[Label]) -> list[str]:
+    """Return a text for each decision; 1 and "1", whose texts are the same, are written as in Python.
+
+    Examples
+    --------
+    >>> _texts([0, 1, "review"]), _texts([0, 1, "1"])
+    (['0', '1', 'review'], ['0', '1', "'1'"])
+    """
+    texts = [str(decision) for decision in decisions]
+    return texts if len(set(texts)) == len(texts) else [repr(decision) for decision in decisions]
+
+
+def _key(path: str, name: str) -> Any:
+    """Return a column of keys. Whole numbers in a CSV file are numbers, as in any other file, if all entries are."""
+    column = read_columns(path, {name: f"--key {name}"}, text=[name])[name]
+    if format_of(path) != "csv":
+        return column
+    values = column.tolist()
+    whole = all(isinstance(text, str) and WHOLE.fullmatch(text) for text in values)
+    return [int(text) for text in values] if whole else column
 
 
 def _kept(path: str, names: list[str], made: dict[str, Any], verbatim: bool) -> dict[str, Any]:

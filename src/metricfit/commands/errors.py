@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from metricfit.data.cells import MISSING_ATTRIBUTE
+
 DONE = 0
 USAGE = 2
 INFEASIBLE = 3
@@ -44,7 +46,7 @@ def blamed_on_text(option: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        text = str(error).removesuffix("; pass sensitive_features with a column of that name")
+        text = str(error).removesuffix(MISSING_ATTRIBUTE)
         text, found, methods = text.partition("Try method=")
         hint = "; name columns with --attribute" if text.startswith("unknown attribute ") else ""
         tried = f"Try --method {methods}".replace("'", "") if found else ""

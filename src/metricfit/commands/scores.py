@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from metricfit.commands.errors import DataError, UsageError, blamed_on
-from metricfit.commands.tables import column_names, listing, read_columns
+from metricfit.commands.tables import column_names, format_of, listing, read_columns
 from metricfit.data.columns import factorize
 from metricfit.data.validation import SUM_TOLERANCE, check_proba, check_weights
 from metricfit.messages import rows_text, some
 from metricfit.policy import Policy
-from metricfit.types import FloatArray, Label
+from metricfit.types import FloatArray, IntArray, Label
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +76,11 @@ def read_scores(
         wanted = [name for name in known if name.startswith(prefix) and name != prefix and name not in asked]
     else:
         wanted = [f"{prefix}{value}" for value in policy.axes.classes]
+        if len(set(wanted)) < len(wanted):
+            raise DataError(
+                f"the policy has classes whose columns have one name, such as 1 and '1': {listing(wanted)}; a table "
+                "cannot tell them apart, so decide with Policy.decide in Python"
+            )
     missing = [name for name in wanted if name not in known]
     if missing or not wanted:
         what = f"of the policy: {listing(missing)}" if missing else f"that begin with {prefix!r}"
@@ -84,14 +89,16 @@ def read_scores(
             f"{listing(known)}"
         )
     columns = {name: f"--proba-prefix {prefix}" for name in wanted} | asked
-    table = read_columns(path, columns, [*wanted, *([weight] if weight else [])])
+    # Labels as they are written: pandas would take 00 for 0, and TRUE for True.
+    table = read_columns(path, columns, [*wanted, *([weight] if weight else [])], [label] if label else [])
     with blamed_on(DataError, f"{path}: "):
+        values, codes = ([], None) if label is None else factorize(table[label], f"column {label!r}")
         classes: Sequence[Label] = () if policy is None else policy.axes.classes
         if policy is None:
-            wanted, classes = _classes(wanted, prefix, None if label is None else table[label], label)
+            wanted, classes = _classes(wanted, prefix, values, as_texts=format_of(path) == "csv")
         if label is not None and not len(table):
             raise ValueError("the table has a header and no rows; give at least one row")
-        labels = None if label is None else _labels(table[label], label, classes, prefix)
+        labels = None if label is None else _labels(values, codes, label, classes, prefix)
         return Scores(
             _probabilities(table, wanted, normalize),
             tuple(classes),
@@ -102,27 +109,35 @@ def read_scores(
 
 
 def _classes(
-    columns: Sequence[str], prefix: str, labels: Any, label: str | None
+    columns: Sequence[str], prefix: str, values: Sequence[Label], as_texts: bool
 ) -> tuple[list[str], list[Label]]:
-    """Return probability columns and their classes, typed as the labels are; whole numbers are sorted."""
+    """Return probability columns and their classes, typed as the labels are; numbers are sorted.
+
+    ``values`` are the distinct labels, or with ``as_texts`` what a CSV file has in their place.
+    """
     suffixes = [name.removeprefix(prefix) for name in columns]
-    values = [] if labels is None else factorize(labels, f"column {label!r}")[0]
-    if (
-        values
-        and all(not isinstance(v, str | bool) and v == int(v) for v in values)
-        and all(map(_whole, suffixes))
-    ):
-        pairs = sorted((int(suffix), name) for suffix, name in zip(suffixes, columns, strict=True))
-        return [name for _, name in pairs], [number for number, _ in pairs]
+    if not as_texts and any(isinstance(value, str) for value in values):
+        return list(columns), list(suffixes)
+    numbers = [_as_number(suffix) for suffix in suffixes]
+    if None not in numbers and len(set(numbers)) == len(numbers):
+        pairs = sorted(zip(numbers, columns, strict=True))  # type: ignore[type-var]
+        return [name for _, name in pairs], [number for number, _ in pairs if number is not None]
     truths = {"False": False, "True": True}
-    if values and all(isinstance(v, bool) for v in values) and set(suffixes) <= set(truths):
+    if set(suffixes) <= set(truths):
         return list(columns), [truths[suffix] for suffix in suffixes]
     return list(columns), list(suffixes)
 
 
-def _whole(text: str) -> bool:
-    """Return whether a text is a whole number as Python writes it, so that its column can be found again."""
-    return text.removeprefix("-").isdecimal() and text.isascii() and str(int(text)) == text
+def _as_number(text: str) -> int | float | None:
+    """Return the number that a text is, if Python writes it so and the column can be found again by it."""
+    for kind in (int, float):
+        try:
+            value: int | float = kind(text)
+        except ValueError:
+            continue
+        if str(value) == text and np.isfinite(value):
+            return value
+    return None
 
 
 def as_class(text: str, classes: Sequence[Label]) -> Label:
@@ -134,21 +149,62 @@ def as_class(text: str, classes: Sequence[Label]) -> Label:
     (2, 'review', '2')
     """
     same = {str(value): value for value in classes}
-    whole = all(isinstance(value, int) and not isinstance(value, bool) for value in classes) and _whole(text)
-    return same.get(text, int(text) if whole else text)
+    number = _as_number(text)
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in classes)
+    return same.get(text, number if numbers and number is not None else text)
 
 
-def _labels(column: Any, label: str, classes: Sequence[Label], prefix: str) -> Any:
-    values, codes = factorize(column, f"column {label!r}")
-    outside = [value not in classes for value in values]
-    if any(outside):
-        rows = rows_text(np.flatnonzero(np.array(outside)[codes]))
-        strange = some(value for value, out in zip(values, outside, strict=True) if out)
-        raise ValueError(
-            f"column {label!r} has labels without a probability column in {rows}: {strange}. The classes are "
-            f"{some(classes, limit=10)}, by the columns that begin with {prefix!r}; add columns or drop rows"
+def _matched(value: Label, classes: Sequence[Label]) -> Label | None:
+    """Return the class that a label in a file stands for: by its text, as a number, or as a truth value.
+
+    Examples
+    --------
+    >>> _matched("00", ["00", "01"]), _matched("1.0", [0, 1]), _matched(True, ["FALSE", "TRUE"]), _matched("2", [0, 1])
+    ('00', 1, 'TRUE', None)
+    """
+    texts = {str(known): known for known in classes}
+    if str(value) in texts:
+        return texts[str(value)]
+    if isinstance(value, bool) or str(value).casefold() in ("true", "false"):
+        folded = [known for text, known in texts.items() if text.casefold() == str(value).casefold()]
+        return folded[0] if len(folded) == 1 else None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    numbers = [known for known in classes if isinstance(known, int | float) and not isinstance(known, bool)]
+    return next((known for known in numbers if known == number), None)
+
+
+def _labels(
+    values: Sequence[Label], codes: IntArray, label: str, classes: Sequence[Label], prefix: str
+) -> Any:
+    """Return the class of each row's label; raise naming the labels that have no probability column, and why."""
+    found = [_matched(value, classes) for value in values]
+    outside = np.array([known is None for known in found], dtype=bool)
+    if outside.any():
+        rows = rows_text(np.flatnonzero(outside[codes]))
+        strange = [value for value, out in zip(values, outside, strict=True) if out]
+        padded = [c for c in classes if isinstance(c, str) and any(_same_number(c, value) for value in strange)]
+        why = (
+            f"; {padded[0]!r} is that number, but not as the file writes it: name the column as the label is written"
+            if padded
+            else ""
         )
-    return column
+        raise ValueError(
+            f"column {label!r} has labels without a probability column in {rows}: {some(strange)}. The classes are "
+            f"{some(classes, limit=10)}, by the columns that begin with {prefix!r}{why}; add columns or drop rows"
+        )
+    table = np.empty(len(found), dtype=object)
+    table[:] = found
+    return table[codes]
+
+
+def _same_number(text: str, value: Label) -> bool:
+    try:
+        return float(text) == float(value)
+    except ValueError:
+        return False
 
 
 def _numbers(table: Any, name: str) -> FloatArray:

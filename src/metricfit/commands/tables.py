@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import IO, Any, Literal
+
+import numpy as np
 
 from metricfit.commands.errors import DataError, UsageError, blamed_on
-from metricfit.messages import some, unknown
+from metricfit.messages import brief, rows_text, some, unknown
 from metricfit.policy import file as policy_file
 
 Format = Literal["csv", "parquet", "arrow"]
@@ -87,7 +91,11 @@ def column_names(path: str) -> list[str]:
 def _csv_header(path: str) -> list[str]:
     import pandas as pd
 
-    names = [str(name) for name in pd.read_csv(path, nrows=0).columns]
+    # As a row, because pandas renames columns that have the name of another.
+    names = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
+    twice = [name for name, count in Counter(names).items() if count > 1 and name]
+    if twice:
+        raise DataError(f"{path}: more than one column is named {some(twice)}; rename or drop one of them")
     for separator in (";", "\t", "|"):
         if len(names) == 1 and separator in names[0]:
             raise DataError(
@@ -97,7 +105,9 @@ def _csv_header(path: str) -> list[str]:
     return names
 
 
-def read_columns(path: str, asked: Mapping[str, str], numbers: Iterable[str] = (), text: bool = False) -> Any:
+def read_columns(
+    path: str, asked: Mapping[str, str], numbers: Iterable[str] = (), text: bool | Sequence[str] = False
+) -> Any:
     """Read some columns of a table, in the order asked for.
 
     Parameters
@@ -109,8 +119,9 @@ def read_columns(path: str, asked: Mapping[str, str], numbers: Iterable[str] = (
         `DataError` with both and the nearest name that does.
     numbers : iterable of str
         Those of them that should hold numbers.
-    text : bool
-        Keep the entries of a CSV file as they are written there.
+    text : bool or sequence of str
+        Keep the entries of a CSV file as they are written there: all, or those of some columns, in which empty ones
+        are missing.
 
     Returns
     -------
@@ -126,7 +137,7 @@ def read_columns(path: str, asked: Mapping[str, str], numbers: Iterable[str] = (
     kind = format_of(path)
     with _reading(path, kind):
         if kind == "csv":
-            return _read_csv(path, wanted, set(numbers), text)
+            return _read_csv(path, known, wanted, set(numbers), text)
         if kind == "parquet":
             import pyarrow.parquet as pq
 
@@ -135,21 +146,69 @@ def read_columns(path: str, asked: Mapping[str, str], numbers: Iterable[str] = (
             return _arrow_reader(source).read_all().select(wanted)
 
 
-def _read_csv(path: str, names: Sequence[str], numbers: set[str], text: bool) -> Any:
+def _read_csv(
+    path: str, known: Sequence[str], names: Sequence[str], numbers: set[str], text: bool | Sequence[str]
+) -> Any:
     import pandas as pd
 
-    if text:
-        return pd.read_csv(path, usecols=names, dtype=str, keep_default_na=False)[names]
-    missing = {name: MISSING_NUMBERS if name in numbers else [""] for name in names}
-    # Numbers have to be the same as in a Parquet file, bit by bit, because decisions may be chosen by a hash
-    # of them. Since 3.1 pandas reads them so by default, and warns of the option.
-    exact = (
-        {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
-    )
-    # The type of a column must not depend on where the parser cut the file: low_memory=False.
-    return pd.read_csv(
-        path, usecols=names, keep_default_na=False, na_values=missing, low_memory=False, **exact
-    )[names]
+    places = {name: str(known.index(name)) for name in names}
+    surplus = str(len(known))
+    asked: dict[str, Any] = {"usecols": [*places.values(), surplus], "index_col": False, "skiprows": [1]}
+    if text is True:
+        options: dict[str, Any] = {"dtype": str}
+    else:
+        missing = {place: MISSING_NUMBERS if name in numbers else [""] for name, place in places.items()}
+        # The type of a column must not depend on where the parser cut the file: low_memory=False.
+        options = {"na_values": missing, "low_memory": False}
+        options["dtype"] = dict.fromkeys([*(places[name] for name in text or ()), surplus], str)
+        # Numbers have to be the same as in a Parquet file, bit by bit, because decisions may be chosen by a hash
+        # of them. Since 3.1 pandas reads them so by default, and warns of the option.
+        if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+            options["float_precision"] = "round_trip"
+    with _numbered(path, len(known)) as file:
+        table = pd.read_csv(file, keep_default_na=False, **asked, **options)
+    _refuse_surplus(path, table[surplus])
+    return table[list(places.values())].set_axis(list(names), axis=1)
+
+
+@contextmanager
+def _numbered(path: str, columns: int) -> Iterator[Any]:
+    """Open a CSV file with a line before its header: the numbers of its columns, and of one more for surplus fields.
+
+    By the file's own header pandas would drop surplus fields without a word, or take the first column for an index.
+    """
+    header = ",".join(map(str, range(columns + 1))) + "\n"
+    with open(path, "rb") as file:
+        if file.peek(3)[:3] == codecs.BOM_UTF8:
+            file.read(3)
+        while file.peek(1)[:1] in (b"\r", b"\n"):  # pandas looks for the header after empty lines
+            file.read(1)
+        yield io.BufferedReader(_After(header.encode(), file))
+
+
+class _After(io.RawIOBase):
+    """A file with some bytes before it."""
+
+    def __init__(self, before: bytes, file: IO[bytes]) -> None:
+        self.before, self.file = before, file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data, self.before = self.before[: len(buffer)], self.before[len(buffer) :]
+        data = data or self.file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _refuse_surplus(path: str, surplus: Any) -> None:
+    rows = np.flatnonzero((surplus.notna() & (surplus != "")).to_numpy())
+    if len(rows):
+        raise DataError(
+            f"{path}: there are more fields than columns in {rows_text(rows)}; the first surplus one is "
+            f"{brief(surplus.iloc[rows[0]])}. Put fields with commas in double quotes, or name all columns in the header"
+        )
 
 
 def _arrow_reader(source: Any) -> Any:
@@ -165,7 +224,13 @@ def _arrow_reader(source: Any) -> Any:
 
 def check_output(path: str, *inputs: str) -> None:
     """Refuse an output that cannot be written, before any work is done."""
-    target = Path(os.path.realpath(path))
+    try:
+        target = Path(os.path.realpath(path))
+        os.stat(target)
+    except FileNotFoundError:
+        pass
+    except OSError as error:  # a name that is too long, a file taken for a folder, a folder that may not be read
+        raise UsageError(f"--out {brief(path)}: {error.strerror}; give another name") from error
     if not target.parent.is_dir():
         raise UsageError(f"--out {path}: there is no folder {str(target.parent)!r}; create it first")
     # Writing ends with a rename, which would put a plain file in the place of a device such as /dev/null.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metricfit.data.cells import Cells
-from metricfit.data.columns import factorize
+from metricfit.data.columns import column_labels, factorize, is_frame, order_of
 from metricfit.data.validation import label
 from metricfit.messages import rows_text, some, unknown
 from metricfit.types import IntArray, Label
@@ -77,6 +77,57 @@ def class_labels(y: Any, classes: Iterable[object] | None, n_columns: int) -> tu
             f"classes=[...] with one label per column, in the order of the columns"
         )
     return tuple(values)
+
+
+def in_class_order(proba: Any, classes: Sequence[Label], name: str = "proba") -> Any:
+    """Return a frame of probabilities with its columns in the order of the classes; other data as it is.
+
+    A frame whose columns are numbered, or have names that say nothing of the classes, is taken as it is too.
+
+    Parameters
+    ----------
+    proba : frame or array
+        Class probabilities.
+    classes : sequence of labels
+        The classes.
+    name : str, default="proba"
+        The argument's name, for messages.
+
+    Returns
+    -------
+    frame or array
+
+    Raises
+    ------
+    ValueError
+        If columns are named after some classes, and not after all of them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> list(in_class_order(pd.DataFrame({"ok": [0.9], "fraud": [0.1]}), ("fraud", "ok")).columns)
+    ['fraud', 'ok']
+    """
+    if not is_frame(proba) or isinstance(proba, Mapping):
+        return proba
+    names = column_labels(proba)
+    if names is None or len(names) != len(classes):
+        return proba  # without names, or refused for its shape
+    order = order_of(names, classes)
+    if order is None:
+        shared = set(map(str, names)) & set(map(str, classes))
+        if shared:
+            raise ValueError(
+                f"{name} has the columns {some(names)}, of which {some(sorted(shared))} are classes and others are not; "
+                f"the classes are {some(classes)}. Name the columns after the classes, or pass {name}.to_numpy() and "
+                "classes=[...] in the order of the columns"
+            )
+        return proba
+    if order == list(range(len(names))):
+        return proba
+    columns = list(proba.column_names if hasattr(proba, "column_names") else proba.columns)
+    wanted = [columns[i] for i in order]
+    return proba.select(wanted) if hasattr(proba, "column_names") else proba[wanted]
 
 
 def encode_labels(y: Any, classes: Sequence[Label], name: str = "y") -> IntArray:
@@ -192,8 +243,10 @@ class Axes:
     @cached_property
     def decision_labels(self) -> Any:
         """The decisions as an array that keeps their types."""
-        if len(set(map(type, self.decisions))) == 1:
-            return np.array(self.decisions)
+        plain = np.array(self.decisions)
+        # NumPy turns 1 into a text beside a text, large whole numbers into floats, and drops zeros that end a text.
+        if len(set(map(type, self.decisions))) == 1 and plain.tolist() == list(self.decisions):
+            return plain
         labels = np.empty(self.k, dtype=object)
         labels[:] = self.decisions
         return labels

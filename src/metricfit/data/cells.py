@@ -20,6 +20,8 @@ from metricfit.types import BoolArray, IntArray, Label
 
 ARGUMENT = "sensitive_features"
 DEFAULT_NAME = "group"
+# The next move of an error about an attribute that is not there; the command line has another.
+MISSING_ATTRIBUTE = f"; pass {ARGUMENT}= with that column, or attributes= of MetricClassifier to name a column of X"
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ class Cells:
             self._raise_unseen(np.flatnonzero(prefix < 0), raw)
         return cells[prefix].astype(np.int32)
 
-    def mask(self, **where: Any) -> BoolArray:
+    def mask(self, /, **where: Any) -> BoolArray:
         """Return which cells lie in a slice.
 
         Parameters
@@ -213,8 +215,7 @@ class Cells:
 
     def _position(self, name: str) -> int:
         if name not in self.names:
-            hint = "" if self.names else f"; pass {ARGUMENT} with a column of that name"
-            raise ValueError(unknown("attribute", name, self.names) + hint)
+            raise ValueError(f"{unknown('attribute', name, self.names)}{MISSING_ATTRIBUTE}")
         return self.names.index(name)
 
     @cached_property
@@ -240,7 +241,10 @@ class Cells:
             return {}
         wanted = some(self.names, limit=10)
         if sensitive_features is None:
-            raise ValueError(f"{ARGUMENT} is needed: the decisions depend on {wanted}; pass these columns")
+            raise ValueError(
+                f"{ARGUMENT} is needed: the decisions depend on {wanted}; pass these "
+                f"columns, or name them as columns of X by attributes= of MetricClassifier"
+            )
         columns = read_attributes(sensitive_features)
         if not is_frame(sensitive_features) and len(self.names) == 1:
             (name, column), *_ = columns.items()

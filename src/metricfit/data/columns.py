@@ -56,6 +56,61 @@ def read_frame(frame: Any, name: str) -> dict[str, Any]:
     return {column: frame[column] for column in names}
 
 
+def column_labels(frame: Any) -> tuple[Label, ...] | None:
+    """Return the names of a frame's columns as plain labels; None for columns that only have numbers 0, 1, 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> column_labels(pd.DataFrame(np.eye(2))), column_labels(pd.DataFrame(np.eye(2), columns=["a", "b"]))
+    (None, ('a', 'b'))
+    """
+    if isinstance(frame, Mapping):
+        return _labels(list(frame))
+    return _labels(list(frame.column_names if hasattr(frame, "column_names") else frame.columns))
+
+
+def row_labels(frame: Any) -> tuple[Label, ...] | None:
+    """Return the index of a pandas frame as plain labels; None for rows that only have numbers 0, 1, 2.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> row_labels(pd.DataFrame({"a": [1, 2]}, index=["x", "y"]))
+    ('x', 'y')
+    """
+    return _labels(list(frame.index)) if hasattr(frame, "index") else None
+
+
+def _labels(names: list[Any]) -> tuple[Label, ...] | None:
+    numbered = all(isinstance(name, int | np.integer) and name == i for i, name in enumerate(names))
+    return None if numbered else tuple(label(name, "the name of a column or row") for name in names)
+
+
+def order_of(names: Sequence[Label], wanted: Sequence[Label]) -> list[int] | None:
+    """Return the place of each wanted label among the names of columns, or None where the names are others.
+
+    Names may be the labels, or a prefix with the labels' texts, as in the command line's tables.
+
+    Examples
+    --------
+    >>> order_of(["b", "a"], ["a", "b"]), order_of(["p_2", "p_1"], [1, 2]), order_of(["x", "y"], ["a", "b"])
+    ([1, 0], [1, 0], None)
+    """
+    if len(names) != len(wanted):
+        return None
+    texts = [str(value) for value in wanted]
+    first = str(names[0]) if len(names) else ""
+    prefixes = [first.removesuffix(text) for text in texts if first.endswith(text)]
+    candidates: list[list[Label]] = [list(wanted), *([prefix + text for text in texts] for prefix in prefixes)]
+    for candidate in candidates:
+        places = {name: i for i, name in enumerate(names)}
+        if len(places) == len(names) and set(candidate) == set(places):
+            return [places[name] for name in candidate]
+    return None
+
+
 def factorize(column: Any, name: str) -> tuple[list[Label], IntArray]:
     """Return the sorted distinct values of a column and each row's index among them.
 

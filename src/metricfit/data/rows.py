@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from metricfit.calibration.recalibration import label_shift, shifted, steepness
-from metricfit.data.axes import distinct_labels
+from metricfit.data.axes import distinct_labels, in_class_order
+from metricfit.data.columns import is_frame
 from metricfit.data.confusion import Axes, Cells, class_labels, encode_labels
 from metricfit.data.validation import check_lengths, check_proba, check_weights
 from metricfit.kernels import counting as kernels
@@ -48,9 +49,11 @@ class Rows:
     ) -> Rows:
         """Check what the user handed in; nothing of it is changed or copied unless its type has to be."""
         checked = check_proba(proba)
-        y = np.asarray(y) if not hasattr(y, "__array__") and not hasattr(y, "shape") else y
+        y = y if hasattr(y, "__len__") else np.asarray(y)  # a list may hold labels of several types
         check_lengths(proba=checked, y=y)
         names = class_labels(y, classes, checked.shape[1])
+        if is_frame(proba):
+            checked = check_proba(in_class_order(proba, names))
         if len(names) < 2:
             raise ValueError(
                 "proba has one column, so there is one class and nothing to decide; give two or more"

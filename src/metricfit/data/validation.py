@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.messages import rows_text
+from metricfit.messages import brief, rows_text
 from metricfit.types import FloatArray, IntArray, Label
 
 SUM_TOLERANCE = 1e-3
@@ -53,7 +53,7 @@ def label(value: object, name: str) -> Label:
         return int(value)
     if isinstance(value, float | np.floating) and np.isfinite(value):
         return float(value) + 0.0  # turns -0.0 into 0.0
-    raise ValueError(f"{name} must be a string, an integer, a finite float or a bool; got {value!r}")
+    raise ValueError(f"{name} must be a string, an integer, a finite float or a bool; got {brief(value)}")
 
 
 def check_lengths(**sizes: int | Sized | None) -> int:

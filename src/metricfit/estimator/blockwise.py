@@ -37,13 +37,19 @@ def proba_blocks(model: Any, X: Any, classes: Any) -> Any:
 
 
 def mapped(
-    classifier: Any, method: str, X: Any, sensitive_features: Any, columns: tuple[int, ...], dtype: Any
+    classifier: Any,
+    method: str,
+    X: Any,
+    sensitive_features: Any,
+    columns: tuple[int, ...],
+    dtype: Any,
+    key: Any = None,
 ) -> Any:
     """Return what a method of a fitted classifier makes of each block, as a Dask array."""
     import dask
 
     shared = dask.delayed(classifier, pure=False, traverse=False)
-    blocks = aligned_blocks({"X": X, "sensitive_features": sensitive_features})
+    blocks = aligned_blocks({"X": X, "sensitive_features": sensitive_features, "key": key})
     call = dask.delayed(_called, pure=False)
     parts = [call(shared, method, number, *block) for number, block in enumerate(blocks)]
     return _joined(parts, X, columns, dtype)
@@ -60,12 +66,13 @@ def attribute_blocks(X: Any, attributes: str | Iterable[str] | None, sensitive_f
     return X[names]
 
 
-def _called(classifier: Any, method: str, number: int, X: Any, sensitive_features: Any) -> Any:
+def _called(classifier: Any, method: str, number: int, X: Any, sensitive_features: Any, key: Any) -> Any:
     if classifier.randomize == "draw" and classifier._seed is not None:
         # Blocks of one seed would all draw the same numbers.
         classifier = copy(classifier)
         classifier._seed = int(np.random.SeedSequence([classifier._seed, number]).generate_state(1)[0])
-    return getattr(classifier, method)(X, sensitive_features)
+    keys = {} if key is None else {"key": key}
+    return getattr(classifier, method)(X, sensitive_features=sensitive_features, **keys)
 
 
 def _joined(parts: list[Any], X: Any, columns: tuple[int, ...], dtype: Any) -> Any:

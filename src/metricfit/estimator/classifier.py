@@ -15,7 +15,7 @@ from metricfit.data.confusion import Axes, Cells
 from metricfit.data.validation import check_weights
 from metricfit.estimator.blockwise import attribute_blocks, is_dask, proba_blocks
 from metricfit.estimator.decider import Decider
-from metricfit.estimator.inputs import attributes_of, classes_of, columns_of, rehearse, seed_of
+from metricfit.estimator.inputs import attributes_of, classes_of, columns_of, one_kind, rehearse, seed_of
 from metricfit.messages import unknown
 from metricfit.methods import Method
 from metricfit.options import check_options, threads
@@ -139,7 +139,7 @@ class MetricClassifier(Decider):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit the base classifier and the decisions.
 
         Parameters
@@ -178,7 +178,7 @@ class MetricClassifier(Decider):
             check_is_fitted(self.estimator)
         if is_dask(X):
             return self._fit_blocks(X, y, sensitive_features, sample_weight, frozen)
-        X, y = indexable(X, column_or_1d(y, warn=True))
+        X, y = indexable(X, column_or_1d(one_kind(y), warn=True))
         check_classification_targets(y)
         classes = np.asarray(self.estimator.classes_) if frozen else classes_of(y)
         weights = check_weights(sample_weight, len(y))

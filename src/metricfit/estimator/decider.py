@@ -30,7 +30,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     policy_: Policy
     _seed: int | None
 
-    def predict(self, X: Any, sensitive_features: Any = None) -> Any:
+    def predict(self, X: Any, *, sensitive_features: Any = None, key: Any = None) -> Any:
         """Return a decision for each row.
 
         Parameters
@@ -39,6 +39,9 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             The features.
         sensitive_features : frame or array-like of shape (N,), optional
             The attributes, if the policy was fitted with them and not with ``attributes``.
+        key : array-like of shape (N,), optional
+            What ``randomize="hash"`` tells rows apart by, in place of their probabilities, such as the number of a
+            case; see `Policy.decide`.
 
         Returns
         -------
@@ -56,11 +59,12 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         only_classes = bool((self.policy_.axes.match >= 0).all())
         if is_dask(X):
-            return mapped(
-                self, "predict", X, sensitive_features, (), self.classes_.dtype if only_classes else object
-            )
+            dtype = self.classes_.dtype if only_classes else object
+            return mapped(self, "predict", X, sensitive_features, (), dtype, key)
         proba, features = self._inputs(X, sensitive_features)
-        made = self.policy_.decide(proba, features, randomize=self.randomize, random_state=self._seed)
+        made = self.policy_.decide(
+            proba, features, randomize=self.randomize, random_state=self._seed, key=key
+        )
         return made.astype(self.classes_.dtype) if only_classes else made
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -90,7 +94,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         made: FloatArray = (proba_blocks if is_dask(X) else class_proba)(self.estimator_, X, self.classes_)
         return made
 
-    def decision_proba(self, X: Any, sensitive_features: Any = None) -> FloatArray:
+    def decision_proba(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
         """Return the probability of each decision for each row, under the policy.
 
         Parameters
@@ -119,7 +123,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return mapped(self, "decision_proba", X, sensitive_features, (self.policy_.axes.k,), np.float64)
         return self.policy_.decision_proba(*self._inputs(X, sensitive_features))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None) -> float:
+    def score(self, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None) -> float:
         """Return the accuracy of the decisions, as all of scikit-learn's classifiers do.
 
         For another metric pass ``scoring`` to scikit-learn's tools, or see `Confusion.from_predictions`.
@@ -148,7 +152,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         1.0
         """
         # Compared as objects: a decision that is no class may be of another type than the labels.
-        made, y = np.asarray(self.predict(X, sensitive_features)), np.asarray(y) if is_dask(y) else y
+        made, y = np.asarray(self.predict(X, sensitive_features=sensitive_features)), np.asarray(y) if is_dask(y) else y
         right = made.astype(object) == column_or_1d(y).astype(object)
         return float(np.average(right, weights=check_weights(sample_weight, len(right))))
 

@@ -41,6 +41,26 @@ def classes_of(y: Any) -> Any:
     return classes
 
 
+def one_kind(y: Any) -> Any:
+    """Return the labels; raise if a list mixes texts with others, which NumPy would all turn into texts.
+
+    Examples
+    --------
+    >>> one_kind([1, "1", 2])
+    Traceback (most recent call last):
+        ...
+    ValueError: y has labels of several types, such as '1' and 2; scikit-learn's classifiers take one type, so turn...
+    """
+    if isinstance(y, list | tuple):
+        kinds = {isinstance(value, str): value for value in y}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"y has labels of several types, such as {kinds[True]!r} and {kinds[False]!r}; scikit-learn's "
+                "classifiers take one type, so turn all labels into texts or all into numbers"
+            )
+    return y
+
+
 def attribute_names(attributes: str | Iterable[str] | None, sensitive_features: Any) -> list[str]:
     """Return which columns of X are attributes of the rows; none if these are passed beside it.
 

@@ -275,7 +275,7 @@ def run(
             if iterate.settled and standing.kept and standing.value - bound <= walk.tol:
                 status = "optimal"
                 break
-            if callback is not None and callback(record) is True:
+            if callback is not None and callback(record):
                 status = "stopped"
                 break
         else:

@@ -28,6 +28,7 @@ from metricfit.metrics.parse import parse
 from metricfit.metrics.per_class import (
     accuracy,
     coverage,
+    f1,
     f_beta,
     false_positive_rate,
     jaccard,
@@ -58,6 +59,7 @@ __all__ = [
     "disparity",
     "equal_opportunity",
     "equalized_odds",
+    "f1",
     "f_beta",
     "false_positive_rate",
     "g_mean",

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
+from metricfit.data.axes import distinct_labels
+from metricfit.data.columns import column_labels, is_frame, order_of, row_labels
 from metricfit.exceptions import Undefined
 from metricfit.functions.atoms import SpreadRoot
 from metricfit.functions.binding import Binding, Linear, of_matrix
 from metricfit.functions.linear import everything
+from metricfit.messages import brief, some
 from metricfit.metrics.base import Divided, Metric
 from metricfit.metrics.rates import COVERAGES, Composed, Named, Rates
 from metricfit.metrics.recorded import recorded
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, Label
+
+# A table by place, or by the names of its rows, its columns or both; frames too, which have no type in common.
+CostTable = Sequence[Sequence[float] | Mapping[Label, float]] | Mapping[Label, Any] | FloatArray
 
 
 @recorded
-def cost(matrix: Sequence[Sequence[float]] | FloatArray) -> Metric:
+def cost(matrix: CostTable) -> Metric:
     r"""Mean cost, :math:`\sum_{ij} L_{ij} C_{ij}`: rows are true classes, columns decisions.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n, k), frame or mapping
+        The cost of each decision for each class. A list or array is in the order of the classes and decisions. A frame
+        goes by its names: its columns are the decisions, and its index the classes unless it is only numbered. In a
+        mapping of classes, and in rows that are mappings of decisions, the names are those of the costs.
 
     Examples
     --------
     >>> import metricfit as mf
     >>> mf.cost([[0, 1], [5, 0]])(mf.Confusion.from_predictions([0, 0, 1, 1], [0, 0, 1, 0]))
     1.25
+    >>> import pandas as pd
+    >>> costs = pd.DataFrame({"ok": [0, 9], "fraud": [1, 0]}, index=["ok", "fraud"])
+    >>> mf.cost(costs)(mf.Confusion.from_predictions(["ok", "fraud"], ["ok", "ok"]))
+    4.5
+    >>> print(mf.cost(costs))
+    cost({'ok': {'ok': 0.0, 'fraud': 1.0}, 'fraud': {'ok': 9.0, 'fraud': 0.0}})
     """
-    try:
-        table = np.array(matrix, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"cost: matrix must be a table of numbers with rows of equal length, got {matrix!r}"
-        ) from None
-    if table.ndim != 2 or not np.all(np.isfinite(table)):
-        raise ValueError(
-            f"cost: matrix must be a table of finite numbers, classes x decisions, got shape {table.shape}"
-        )
+    table, rows, columns = _cost_table(matrix)
+    text = f"cost({_cost_text(table, rows, columns)})"
 
     def over(b: Binding) -> Linear:
         if table.shape != (b.axes.n, b.axes.k):
@@ -45,9 +56,54 @@ def cost(matrix: Sequence[Sequence[float]] | FloatArray) -> Metric:
                 f"cost: matrix has shape {table.shape}, but there are {b.axes.n} classes (rows) and "
                 f"{b.axes.k} decisions (columns)"
             )
-        return of_matrix(table, b.axes.match)
+        by_class = _placed(rows, b.axes.classes, "rows", "classes")
+        by_decision = _placed(columns, b.axes.decisions, "columns", "decisions")
+        return of_matrix(table[np.ix_(by_class, by_decision)], b.axes.match)
 
-    return Rates(f"cost({table.tolist()})", over, everything, ratio=False, direction=-1)
+    return Rates(text, over, everything, ratio=False, direction=-1)
+
+
+def _placed(names: tuple[Label, ...] | None, labels: tuple[Label, ...], what: str, kind: str) -> list[int]:
+    """Return the place of each label among the names of a table's rows or columns; their order, without names."""
+    order = list(range(len(labels))) if names is None else order_of(names, labels)
+    if order is None:
+        raise ValueError(
+            f"cost: the {what} of matrix are named {some(names or ())}, but the {kind} are {some(labels)}; name them "
+            f"alike, or pass a list in the order of the {kind}"
+        )
+    return order
+
+
+def _cost_table(matrix: Any) -> tuple[FloatArray, tuple[Label, ...] | None, tuple[Label, ...] | None]:
+    """Return the costs, and the names of rows and columns where there are any."""
+    rows = columns = None
+    if isinstance(matrix, Mapping):
+        rows, matrix = distinct_labels(matrix, "the rows of cost"), list(matrix.values())
+    elif is_frame(matrix):
+        columns, rows = column_labels(matrix), row_labels(matrix)
+        matrix = np.asarray(matrix)
+    if isinstance(matrix, list | tuple) and matrix and all(isinstance(row, Mapping) for row in matrix):
+        columns = distinct_labels(matrix[0], "the columns of cost")
+        if any(set(row) != set(columns) for row in matrix):
+            raise ValueError("cost: matrix must name the same decisions in each row")
+        matrix = [[row[name] for name in columns] for row in matrix]
+    try:
+        table = np.array(matrix, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"cost: matrix must be a table of numbers with rows of equal length, got {brief(matrix)}"
+        ) from None
+    if table.ndim != 2 or not np.all(np.isfinite(table)):
+        raise ValueError(
+            f"cost: matrix must be a table of finite numbers, classes x decisions, got shape {table.shape}"
+        )
+    return table, rows, columns
+
+
+def _cost_text(table: FloatArray, rows: Sequence[Label] | None, columns: Sequence[Label] | None) -> str:
+    """Return how a table is written: lists, and mappings where there are names."""
+    written = [row if columns is None else dict(zip(columns, row, strict=True)) for row in table.tolist()]
+    return repr(written if rows is None else dict(zip(rows, written, strict=True)))
 
 
 def distances(b: Binding, power: int, what: str) -> FloatArray:
@@ -94,7 +150,7 @@ def cohen_kappa(weights: Literal["linear", "quadratic"] | None = None) -> Metric
     0.5
     """
     if weights not in (None, "linear", "quadratic"):
-        raise ValueError(f"cohen_kappa: weights must be None, 'linear' or 'quadratic', got {weights!r}")
+        raise ValueError(f"cohen_kappa: weights must be None, 'linear' or 'quadratic', got {brief(weights)}")
     text = f"cohen_kappa({'' if weights is None else f'weights={weights!r}'})"
 
     def table(b: Binding) -> FloatArray:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, ClassVar, NoReturn, SupportsIndex
 
 import numpy as np
 
 from metricfit.data.confusion import Confusion
 from metricfit.data.layout import expand, shape_of, statistic
+from metricfit.exceptions import ComparisonError
 from metricfit.functions.binding import Binding, Functions
 from metricfit.functions.curvature import Curvature, of_sum
 from metricfit.functions.expression import Constant, Node, Sum, magnitude
 from metricfit.functions.nonlinear import ROUNDING, Product, Quotient
+from metricfit.messages import brief
 from metricfit.metrics.constraint import Constraint, compare
 from metricfit.metrics.text import finite, number, plain_slice, slice_text
 from metricfit.types import FloatArray
@@ -82,7 +84,7 @@ class Metric:
         z = statistic(confusion.values, functions.layout, confusion.axes)
         return node, functions.matrix @ z.ravel() + functions.constant, functions
 
-    def at(self, **where: object) -> Metric:
+    def at(self, /, **where: object) -> Metric:
         """Return the metric on the rows whose attributes have the given value, or one of the given values.
 
         Examples
@@ -92,6 +94,13 @@ class Metric:
         recall('fraud').at(region=['north', 'south'], channel='web')
         """
         return Sliced(self, plain_slice(where))
+
+    def __copy__(self) -> Metric:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Metric:
+        """Return the metric itself, which nothing changes: copies of deep expressions would cost more with each level."""
+        return self
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return vars(self).get("_made") or super().__reduce_ex__(protocol)
@@ -145,6 +154,12 @@ class Metric:
     def __ge__(self, limit: Metric | float) -> Constraint:
         return compare(self - limit, ">=", 0.0) if isinstance(limit, Metric) else compare(self, ">=", limit)
 
+    def __lt__(self, limit: object) -> NoReturn:
+        raise ComparisonError(f"constraints use <= or >=; write mf.{self} <= {brief(limit)}")
+
+    def __gt__(self, limit: object) -> NoReturn:
+        raise ComparisonError(f"constraints use <= or >=; write mf.{self} >= {brief(limit)}")
+
 
 def as_metric(value: Metric | float) -> Metric:
     """Return a metric as it is and a number as a constant metric."""
@@ -152,7 +167,7 @@ def as_metric(value: Metric | float) -> Metric:
         return value
     constant = finite(value)
     if constant is None:
-        raise ValueError(f"metrics combine with metrics and finite numbers, got {value!r}")
+        raise ValueError(f"metrics combine with metrics and finite numbers, got {brief(value)}")
     return Combination((), constant)
 
 

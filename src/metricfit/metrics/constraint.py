@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from metricfit.messages import brief, cut
 from metricfit.metrics.text import finite, number
 
 if TYPE_CHECKING:
@@ -43,5 +44,5 @@ def compare(metric: Metric, sense: Sense, limit: float) -> Constraint:
     """Return the constraint that compares a metric with a finite number."""
     checked = finite(limit)
     if checked is None:
-        raise ValueError(f"the limit of a constraint on {metric} must be a finite number, got {limit!r}")
+        raise ValueError(f"the limit of a constraint on {cut(str(metric))} must be a finite number, got {brief(limit)}")
     return Constraint(metric, sense, checked)

@@ -13,6 +13,7 @@ from metricfit.functions.atoms import CrossEntropyExcess
 from metricfit.functions.binding import Binding, Linear
 from metricfit.functions.curvature import Curvature
 from metricfit.functions.expression import Node, Sum
+from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.rates import COVERAGES, Composed, Distance
 from metricfit.metrics.recorded import recorded
@@ -75,13 +76,13 @@ def _checked(target: object, what: str) -> list[float] | dict[Label, float] | No
         if target == "prior":
             return None
         raise ValueError(
-            f"{what}: target must be 'prior', numbers, or a mapping of decisions to numbers, got {target!r}"
+            f"{what}: target must be 'prior', numbers, or a mapping of decisions to numbers, got {brief(target)}"
         )
     given = list(target.values()) if isinstance(target, Mapping) else target
     shares = [finite(share) for share in given] if isinstance(given, Sequence | np.ndarray) else []
     good = [share for share in shares if share is not None and share >= 0]
     if not shares or len(good) < len(shares) or abs(sum(good) - 1) > SUM_TOLERANCE:
-        raise ValueError(f"{what}: target must be shares >= 0 that sum to 1, got {target!r}")
+        raise ValueError(f"{what}: target must be shares >= 0 that sum to 1, got {brief(target)}")
     if isinstance(target, Mapping):
         return {label(d, f"{what}: decision"): s for d, s in zip(target, good, strict=True)}
     return good

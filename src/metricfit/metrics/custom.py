@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from metricfit.functions.binding import Binding, Linear
 from metricfit.functions.curvature import Curvature
 from metricfit.functions.expression import NO_THETA, Node, Theta
+from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.text import finite
 from metricfit.types import FloatArray
@@ -59,7 +60,7 @@ def custom(function: Function, *, greater_is_better: bool = True, name: str | No
     0.75
     """
     if not callable(function):
-        raise ValueError(f"custom: function must be callable on an n x k matrix, got {function!r}")
+        raise ValueError(f"custom: function must be callable on an n x k matrix, got {brief(function)}")
     text = name or getattr(function, "__name__", None) or type(function).__name__
     return Custom(str(text), function, 1 if greater_is_better else -1)
 
@@ -121,7 +122,7 @@ class Blackbox(Node):
         if value is None:
             raise ValueError(
                 f"the function {self.name} must return one finite number for a matrix of shape "
-                f"{self.shape}, got {result!r}; where a rate is undefined, return what it should count as"
+                f"{self.shape}, got {brief(result)}; where a rate is undefined, return what it should count as"
             )
         return value
 

@@ -31,6 +31,7 @@ from metricfit.functions.expression import (
 )
 from metricfit.functions.linear import class_and_decision, class_of_each
 from metricfit.functions.nonlinear import ROUNDING, Quotient
+from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.per_class import precision, recall
 from metricfit.metrics.rates import COVERAGES, Named, Rates
@@ -144,11 +145,11 @@ def disparity(metric: Metric, over: Over, to: To = "overall", as_ratio: bool = F
     0.5
     """
     if not isinstance(metric, Metric):
-        raise ValueError(f"disparity: metric must be a Metric, got {metric!r}")
+        raise ValueError(f"disparity: metric must be a Metric, got {brief(metric)}")
     if to not in ("overall", "pairs", "mean"):
-        raise ValueError(f"disparity: to must be 'overall', 'pairs' or 'mean', got {to!r}")
+        raise ValueError(f"disparity: to must be 'overall', 'pairs' or 'mean', got {brief(to)}")
     if not isinstance(as_ratio, bool | np.bool_):
-        raise ValueError(f"disparity: as_ratio must be True or False, got {as_ratio!r}")
+        raise ValueError(f"disparity: as_ratio must be True or False, got {brief(as_ratio)}")
     return Disparity(metric, attributes(over, "disparity"), to, bool(as_ratio))
 
 
@@ -166,7 +167,7 @@ def worst(metric: Metric, over: Over) -> Metric:
     0.5
     """
     if not isinstance(metric, Metric):
-        raise ValueError(f"worst: metric must be a Metric, got {metric!r}")
+        raise ValueError(f"worst: metric must be a Metric, got {brief(metric)}")
     return Worst(metric, attributes(over, "worst"))
 
 

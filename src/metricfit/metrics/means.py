@@ -11,6 +11,7 @@ from metricfit.data.validation import label
 from metricfit.functions.atoms import GeometricMean, HarmonicMean, RootMeanSquareLoss
 from metricfit.functions.binding import Binding, Linear
 from metricfit.functions.linear import all_hits, decided, hits, rows_not_of
+from metricfit.messages import brief
 from metricfit.metrics.base import Metric, as_metric
 from metricfit.metrics.rates import RECALLS, Composed, Extreme, Mean, Named, Rates
 from metricfit.metrics.recorded import recorded
@@ -139,5 +140,5 @@ def maximum(*metrics: Metric | float) -> Metric:
 
 def _extreme(kind: Literal["minimum", "maximum"], metrics: tuple[Metric | float, ...]) -> Metric:
     if not any(isinstance(m, Metric) for m in metrics):
-        raise ValueError(f"{kind} takes one or more metrics, got {metrics!r}")
+        raise ValueError(f"{kind} takes one or more metrics, got {brief(metrics)}")
     return Extreme(kind, tuple(map(as_metric, metrics)))

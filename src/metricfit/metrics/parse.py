@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from metricfit.messages import brief, cut
 from metricfit.metrics.base import Metric
 from metricfit.metrics.constraint import Constraint
 from metricfit.metrics.registry import METRICS
@@ -22,6 +23,9 @@ OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge,
 }
 LONGEST = 10_000
+# Brackets and calls within each other. Sums do not count: they are one level, however long.
+DEEPEST = 50
+TOO_DEEP = "it is nested too deeply"
 
 
 def parse(text: str) -> Metric | Constraint:
@@ -51,7 +55,7 @@ def parse(text: str) -> Metric | Constraint:
     ValueError: unknown metric 'g_men' in 'g_men'; did you mean 'g_mean'?
     """
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"expected the text of a metric or constraint, got {text!r}")
+        raise ValueError(f"expected the text of a metric or constraint, got {brief(text)}")
     if len(text) > LONGEST:
         raise ValueError(f"the text of a metric has {len(text)} characters; at most {LONGEST} are read")
     try:
@@ -61,9 +65,9 @@ def parse(text: str) -> Metric | Constraint:
         found = _Reader(text.strip()).read(tree.body)
     except (SyntaxError, RecursionError, MemoryError, OverflowError) as error:
         why = {SyntaxError: getattr(error, "msg", ""), OverflowError: "a number is too large"}
-        raise ValueError(f"cannot read {text!r}: {why.get(type(error), 'it is nested too deeply')}") from None
+        raise ValueError(f"cannot read {brief(text)}: {why.get(type(error), TOO_DEEP)}") from None
     if not isinstance(found, Metric | Constraint):
-        raise ValueError(f"{text!r} is neither a metric nor a constraint")
+        raise ValueError(f"{brief(text)} is neither a metric nor a constraint")
     return found
 
 
@@ -71,10 +75,19 @@ class _Reader:
     """Turns syntax into metrics, one kind of node at a time."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text, self.depth = text, 0
 
     def read(self, node: ast.expr) -> Any:
         """Return what a node stands for, or raise naming it."""
+        if self.depth >= DEEPEST:
+            raise self._error(f"{TOO_DEEP}: at most {DEEPEST} levels are read")
+        self.depth += 1
+        try:
+            return self._read(node)
+        finally:
+            self.depth -= 1
+
+    def _read(self, node: ast.expr) -> Any:
         match node:
             case ast.Constant(value=bool() | int() | float() | str() | None as value):
                 return value
@@ -84,6 +97,8 @@ class _Reader:
                 return {self._key(k): self.read(v) for k, v in zip(keys, values, strict=True)}
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 return -self._number_or_metric(inner)
+            case ast.BinOp(op=ast.Add() | ast.Sub()):
+                return self._sum(node)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
                 return self._combine(op, self._number_or_metric(left), self._number_or_metric(right))
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in OPERATORS:
@@ -96,7 +111,18 @@ class _Reader:
                 return self._apply(self._metric(name), [], {})
             case ast.Call(func=func, args=args, keywords=keywords):
                 return self._call(func, [self._argument(a) for a in args], keywords)
-        raise self._error(f"{ast.unparse(node)!r} is not allowed here")
+        raise self._error(f"{_text(node)} is not allowed here")
+
+    def _sum(self, node: ast.expr) -> Any:
+        """Read a sum of any length from left to right: to Python its first terms are the deepest."""
+        later: list[tuple[ast.AST, ast.expr]] = []
+        while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+            later.append((node.op, node.right))
+            node = node.left
+        total = self._number_or_metric(node)
+        for op, term in reversed(later):
+            total = self._combine(op, total, self._number_or_metric(term))
+        return total
 
     def _combine(self, op: ast.AST, left: Any, right: Any) -> Any:
         try:
@@ -108,7 +134,7 @@ class _Reader:
         value = self.read(node)
         if isinstance(value, Metric) or (isinstance(value, int | float) and not isinstance(value, bool)):
             return value
-        raise self._error(f"{ast.unparse(node)!r} is neither a number nor a metric")
+        raise self._error(f"{_text(node)} is neither a number nor a metric")
 
     def _key(self, node: ast.expr | None) -> Any:
         match node:
@@ -116,19 +142,20 @@ class _Reader:
                 return value
             case None:
                 raise self._error("** is not allowed in a mapping")
-        raise self._error(f"{ast.unparse(node)!r} cannot be the key of a mapping")
+        raise self._error(f"{_text(node)} cannot be the key of a mapping")
 
     def _argument(self, node: ast.expr) -> Any:
         """Read an argument; a shell may have taken the quotes of a class away."""
         if isinstance(node, ast.Name) and node.id not in METRICS and not _near(node.id):
-            raise self._error(f"{node.id} is no metric; classes and attributes have quotes: {node.id!r}")
+            name = brief(node.id)
+            raise self._error(f"{name[1:-1]} is no metric; classes and attributes have quotes: {name}")
         return self.read(node)
 
     def _call(self, func: ast.expr, args: list[Any], keywords: list[ast.keyword]) -> Any:
         named: dict[str, Any] = {}
         for word in keywords:
             if word.arg in named:
-                raise self._error(f"keyword argument repeated: {word.arg}")
+                raise self._error(f"keyword argument repeated: {brief(word.arg)}")
             if word.arg is not None:
                 named[word.arg] = self._argument(word.value)
             elif isinstance(func, ast.Attribute) and isinstance(word.value, ast.Dict):
@@ -147,23 +174,27 @@ class _Reader:
                 if not isinstance(metric, Metric) or args or not all(isinstance(n, str) for n in named):
                     raise self._error("slices are written metric.at(attribute=value)")
                 return metric.at(**named)
-        raise self._error(f"{ast.unparse(func)!r} cannot be called here; metrics have .at(attribute=value)")
+        raise self._error(f"{_text(func)} cannot be called here; metrics have .at(attribute=value)")
 
     def _apply(self, function: Callable[..., Metric], args: list[Any], named: dict[str, Any]) -> Metric:
         try:
             return function(*args, **named)
         except TypeError as error:
-            raise self._error(str(error)) from None
+            raise self._error(cut(str(error))) from None
 
     def _metric(self, name: str) -> Callable[..., Metric]:
         if name in METRICS:
             return METRICS[name]
         near = _near(name)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(METRICS))}"
-        raise ValueError(f"unknown metric {name!r} in {self.text!r}; {hint}")
+        raise ValueError(f"unknown metric {brief(name)} in {brief(self.text)}; {hint}")
 
     def _error(self, why: str) -> ValueError:
-        return ValueError(f"cannot read {self.text!r}: {why}")
+        return ValueError(f"cannot read {brief(self.text)}: {why}")
+
+
+def _text(node: ast.expr) -> str:
+    return brief(ast.unparse(node))
 
 
 def _near(name: str) -> list[str]:

@@ -27,6 +27,7 @@ from metricfit.functions.linear import (
     rows_not_of,
     rows_of,
 )
+from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.rates import Mean, Named, Rates
 from metricfit.metrics.recorded import recorded
@@ -34,6 +35,9 @@ from metricfit.metrics.text import finite, number
 from metricfit.types import Label
 
 Average = Literal["macro", "weighted"]
+
+# Beyond it the squares of beta and 1 / beta drown what they are added to.
+SMALLEST_BETA = 1e-6
 
 
 @recorded
@@ -130,7 +134,7 @@ def f_beta(beta: float, c: Label | None = None, *, average: Average | None = Non
     Parameters
     ----------
     beta : float
-        How many times as much recall matters as precision; positive.
+        How many times as much recall matters as precision; from 1e-6, next to `precision`, to 1e6, next to `recall`.
     c : label, optional
         The class.
     average : {"macro", "weighted"}, optional
@@ -146,9 +150,10 @@ def f_beta(beta: float, c: Label | None = None, *, average: Average | None = Non
     0.7333
     """
     size = finite(beta)
-    if size is None or size <= 0:
+    if size is None or not SMALLEST_BETA <= size <= 1 / SMALLEST_BETA:
         raise ValueError(
-            f"f_beta: beta must be a positive number, got {beta!r}; 1 weighs precision and recall alike"
+            f"f_beta: beta must be a positive number, got {brief(beta)}; 1 weighs precision and recall alike, and "
+            f"{SMALLEST_BETA:g} to {1 / SMALLEST_BETA:g} are allowed"
         )
     if average is None:
         c = _one_of("f_beta", c, average)
@@ -156,6 +161,30 @@ def f_beta(beta: float, c: Label | None = None, *, average: Average | None = Non
     _one_of("f_beta", c, average)
     scores = _f_rates("F-measures", size, each_hit, each_class, each_decided)
     return Mean(f"f_beta({number(size)}, average={average!r})", scores, average)
+
+
+@recorded
+def f1(c: Label | None = None, *, average: Average | None = None) -> Metric:
+    r"""F1-measure of class c, :math:`2 C_{cc} / (\pi_c + \sum_i C_{ic})`, or its mean: `f_beta` with beta 1.
+
+    Parameters
+    ----------
+    c : label, optional
+        The class.
+    average : {"macro", "weighted"}, optional
+        In place of ``c``: the mean over all classes, plain or weighted by the classes' shares of the rows.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> mf.f1(0)(mf.Confusion.from_predictions([0, 0, 1, 1], [0, 0, 1, 0]))
+    0.8
+    """
+    if average is None:
+        c = _one_of("f1", c, average)
+        return _f_rates(f"f1({c!r})", 1.0, hits(c), rows_of(c), decided(c))
+    _one_of("f1", c, average)
+    return Mean(f"f1(average={average!r})", _f_rates("F1-measures", 1.0, each_hit, each_class, each_decided), average)
 
 
 @recorded
@@ -226,7 +255,7 @@ def _one_of(what: str, c: object, average: object) -> Label:
     if average is None:
         return label(c, f"{what}: class c")
     if average not in ("macro", "weighted"):
-        raise ValueError(f"{what}: average must be 'macro' or 'weighted', got {average!r}")
+        raise ValueError(f"{what}: average must be 'macro' or 'weighted', got {brief(average)}")
     return ""
 
 

@@ -14,6 +14,7 @@ FUNCTIONS: tuple[Callable[..., Metric], ...] = (
     per_class.specificity,
     per_class.false_positive_rate,
     per_class.coverage,
+    per_class.f1,
     per_class.f_beta,
     per_class.macro_f1,
     per_class.jaccard,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from metricfit.data.validation import label
+from metricfit.messages import brief
 
 
 def finite(value: object) -> float | None:
@@ -52,7 +53,7 @@ def attributes(over: object, what: str) -> str | list[str]:
         return str(over)
     names = list(over) if isinstance(over, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{what}: over must be the name of an attribute, or a list of names; got {over!r}")
+        raise ValueError(f"{what}: over must be the name of an attribute, or a list of names; got {brief(over)}")
     return [str(name) for name in names]
 
 
@@ -60,11 +61,11 @@ def plain_slice(where: Mapping[str, object]) -> dict[str, object]:
     """Return a slice with plain Python scalars, and lists of them, as values."""
     plain: dict[str, object] = {}
     for name, value in where.items():
-        what = f"at: the value of {name!r}"
+        what = f"at: the value of {brief(name)}"
         if isinstance(value, Iterable) and not isinstance(value, str):
             plain[name] = [label(v, what) for v in value]
             if not plain[name]:
-                raise ValueError(f"at: {name!r} has an empty list of values; name at least one")
+                raise ValueError(f"at: {brief(name)} has an empty list of values; name at least one")
         else:
             plain[name] = label(value, what)
     return plain

@@ -12,7 +12,7 @@ import numpy as np
 
 from metricfit.data.confusion import Axes
 from metricfit.data.layout import Layout, expand, shape_of
-from metricfit.policy.row_hash import UInt64Array, salt_of, uniform
+from metricfit.policy.row_hash import UInt64Array, salt_of, uniform, uniform_of_keys
 from metricfit.types import FloatArray, IntArray, Label
 
 WEIGHT_TOLERANCE = 1e-9
@@ -118,8 +118,18 @@ class Table(NamedTuple):
             row[np.flatnonzero(weights)[-1] :] = np.inf
         return cls(np.cumsum([0, *sizes[:-1]]), share, upper[:, :-1], np.array(single), keys)
 
-    def rule_of(self, rows: FloatArray, cell: IntArray, randomize: str, random_state: Any) -> IntArray:
-        """Return the place of each row's rule in its cell, in one of the ways of `RANDOMIZE`."""
+    def rule_of(
+        self,
+        rows: FloatArray,
+        cell: IntArray,
+        randomize: str,
+        random_state: Any,
+        words: UInt64Array | None = None,
+    ) -> IntArray:
+        """Return the place of each row's rule in its cell, in one of the ways of `RANDOMIZE`.
+
+        ``words`` are the keys of the rows, by which ``"hash"`` then tells them apart in place of ``rows`` and cell.
+        """
         if randomize == "never":
             return self.single[cell]
         if randomize == "draw":
@@ -127,7 +137,8 @@ class Table(NamedTuple):
         salt = salt_of(random_state)
         if not self.upper.size:  # one rule in each cell
             return np.zeros(len(rows), dtype=np.intp)
-        return self.choose(uniform(rows, cell, self.keys, salt), cell)
+        number = uniform(rows, cell, self.keys, salt) if words is None else uniform_of_keys(words, salt)
+        return self.choose(number, cell)
 
     def choose(self, number: FloatArray, cell: IntArray) -> IntArray:
         """Return, for a number in [0, 1) and the cell of each row, the place of its rule in its cell.

@@ -14,6 +14,7 @@ from metricfit.data.confusion import Axes
 from metricfit.exceptions import PolicyFileError
 from metricfit.policy import file as policy_file
 from metricfit.policy.policy import Policy, Rule
+from metricfit.policy.row_hash import row_words
 from metricfit.types import FloatArray, IntArray
 
 MANIFEST = "policy.json"
@@ -78,10 +79,16 @@ class ModelPolicy:
         return shares
 
     def decide(
-        self, X: Any, sensitive_features: Any = None, randomize: str = "hash", random_state: Any = None
+        self,
+        X: Any,
+        sensitive_features: Any = None,
+        randomize: str = "hash",
+        random_state: Any = None,
+        key: Any = None,
     ) -> Any:
         """Return a decision for each row of features; see `Policy.decide`."""
-        key = fingerprint(self.models, X) if randomize == "hash" else None
+        if key is None and randomize == "hash":
+            key = row_words(fingerprint(self.models, X))
         return self.ballot.decide(self.votes(X), sensitive_features, randomize, random_state, key)
 
     def decision_proba(self, X: Any, sensitive_features: Any = None) -> FloatArray:

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from metricfit.calibration import Calibration
+from metricfit.data.axes import in_class_order
 from metricfit.data.confusion import Axes, Cells
 from metricfit.data.layout import Layout, shape_of
 from metricfit.data.validation import check_proba, row_blocks
@@ -18,7 +19,7 @@ from metricfit.exceptions import PolicyFileError
 from metricfit.messages import unknown
 from metricfit.policy import file as policy_file
 from metricfit.policy.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
-from metricfit.policy.row_hash import cell_keys
+from metricfit.policy.row_hash import cell_keys, key_words
 from metricfit.types import FloatArray, IntArray
 
 __all__ = ["Policy", "PolicyFileError", "Rule"]
@@ -111,8 +112,9 @@ class Policy:
 
         Parameters
         ----------
-        proba : array-like of shape (N, n)
-            Class probabilities as the model gives them; the policy's calibration is applied to them here.
+        proba : array-like or frame of shape (N, n)
+            Class probabilities as the model gives them; the policy's calibration is applied to them here. The
+            columns of a frame that are named after the classes may be in any order.
         sensitive_features : frame, array-like of shape (N,) or None
             The attributes, if the policy has any.
         randomize : {"hash", "draw", "never"}, default="hash"
@@ -121,9 +123,11 @@ class Policy:
             every row of a cell gets the same rule, the policy's `single` one.
         random_state : int, optional
             The salt of ``"hash"``, or the seed (or generator) of ``"draw"``.
-        key : array-like of numbers with N rows, optional
-            What ``"hash"`` tells rows apart by, in place of their probabilities: for a model that gives many
-            rows the same probabilities, and so the same rule, pass a row number or features.
+        key : array-like of shape (N,), optional
+            What ``"hash"`` tells rows apart by, in place of their probabilities and cell: whole numbers or texts,
+            such as the number of a case, which may be any; numbers that are not whole too. Which share of a mixture
+            a row gets then depends on its key alone, so a case keeps it when its probabilities change. Also for a
+            model that gives many rows the same probabilities, and so the same rule. See `metricfit.policy.row_hash`.
 
         Returns
         -------
@@ -138,10 +142,10 @@ class Policy:
         """
         if randomize not in RANDOMIZE:
             raise ValueError(unknown("randomize", randomize, RANDOMIZE))
-        rows = check_proba(proba, self.axes.n, allow_empty=True)
+        rows = self._checked(proba)
         cell = self.axes.cells.encode(sensitive_features, len(rows))
-        told_by = rows if key is None else np.asarray(key, dtype=np.float64).reshape(len(rows), -1)
-        chosen = self._table.rule_of(told_by, cell, randomize, random_state)
+        words = None if key is None else key_words(key, len(rows))
+        chosen = self._table.rule_of(rows, cell, randomize, random_state, words)
         rule = self._table.start[cell] + chosen
         if self.calibration is None:
             return self.axes.decision_labels[self._apply(rows, rule)]
@@ -170,7 +174,7 @@ class Policy:
         >>> Policy(Axes(("no", "yes")), "full", [always]).decision_proba([[0.9, 0.1]])
         array([[0.25, 0.75]])
         """
-        rows = check_proba(proba, self.axes.n, allow_empty=True)
+        rows = self._checked(proba)
         cell = self.axes.cells.encode(sensitive_features, len(rows))
         chances: FloatArray = np.zeros((len(rows), self.axes.k))
         for block in row_blocks(len(rows), self.axes.n):
@@ -183,6 +187,9 @@ class Policy:
                 made = self._apply(some, self._table.start[part_cell[using]] + rank)
                 out[using * self.axes.k + made] += share[using]
         return chances
+
+    def _checked(self, proba: Any) -> FloatArray:
+        return check_proba(in_class_order(proba, self.axes.classes), self.axes.n, allow_empty=True)
 
     @cached_property
     def _table(self) -> Table:

@@ -2,19 +2,26 @@
 
 The number decides which rule of a mixture a row gets, so the same row gets the same decision in any order, in
 any batch and on any machine.
+
+A row is told by its probabilities and its cell, or by a key that the user gives, such as the number of a case. A key
+is a 64-bit word: a whole number from -2**63 to 2**64 - 1 is the word itself (negative ones in two's complement), any
+other number its float64 bits, and a text, or a larger whole number written in decimal digits, the first 8 bytes of the
+SHA-256 of its UTF-8 bytes, little-endian. Its number is ``mix(mix(salt) ^ word) >> 11`` times ``2**-53``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import struct
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from metricfit.data.validation import row_blocks
+from metricfit.data.columns import factorize
+from metricfit.data.validation import check_lengths, row_blocks
 from metricfit.types import FloatArray, IntArray, Label
 
 UInt64Array = npt.NDArray[np.uint64]
@@ -94,15 +101,87 @@ def uniform(proba: FloatArray, cell: IntArray, keys: UInt64Array, salt: int = 0)
     >>> bool((uniform(rows[::-1], cell, keys) == u[::-1]).all())
     True
     """
-    rows, columns = proba.shape
+    start = mix(keys ^ mix(np.array([salt & WORD], dtype=np.uint64)))
+    return _unit(mix(row_words(proba) ^ start[cell]))
+
+
+def row_words(rows: FloatArray) -> UInt64Array:
+    """Return a 64-bit word for each row of numbers, which count in single precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> words = row_words(np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]]))
+    >>> bool(words[0] == words[1]), bool(words[0] == words[2])
+    (True, False)
+    """
+    count, columns = rows.shape
     # A sum of products with fixed odd keys tells rows apart in one pass over the block; `mix` spreads it.
     column_keys = mix(np.arange(columns, dtype=np.uint64)) | np.uint64(1)
-    start = mix(keys ^ mix(np.array([salt & WORD], dtype=np.uint64)))
-    numbers: FloatArray = np.empty(rows, dtype=np.float64)
-    for block in row_blocks(rows, columns):
+    words: UInt64Array = np.empty(count, dtype=np.uint64)
+    for block in row_blocks(count, columns):
         with np.errstate(under="ignore"):
-            single: Any = proba[block].astype(np.float32)
+            single: Any = rows[block].astype(np.float32)
         single += np.float32(0)  # -0.0 and 0.0 have different bits
-        word = mix((single.view(np.uint32).astype(np.uint64) @ column_keys) ^ start[cell[block]])
-        numbers[block] = (word >> np.uint64(11)) * 2.0**-53
-    return numbers
+        words[block] = single.view(np.uint32).astype(np.uint64) @ column_keys
+    return words
+
+
+def key_words(key: Any, n_rows: int) -> UInt64Array:
+    """Return the 64-bit words of the keys of some rows.
+
+    Parameters
+    ----------
+    key : array-like of shape (n_rows,)
+        Whole numbers, texts or other finite numbers: a list, an array, or a column of a frame.
+    n_rows : int
+        The number of rows.
+
+    Returns
+    -------
+    uint64 ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    ValueError
+        For missing keys (NaN, None), infinite ones, and those that are neither numbers nor texts.
+
+    Examples
+    --------
+    >>> key_words([1, 1.0, -1, "1"], 4).tolist() == [1, 1, 2**64 - 1, key_words(["1"], 1)[0]]
+    True
+    """
+    kind = getattr(getattr(key, "dtype", None), "kind", "")
+    array = np.asarray(key) if kind in ("i", "u") else np.zeros(0)
+    if array.dtype.kind in "iu" and array.ndim == 1:  # nothing to look up
+        words = array.astype(np.int64).view(np.uint64) if kind == "i" else array.astype(np.uint64)
+    else:
+        values, codes = factorize(key, "key")
+        words = np.array([_word(value) for value in values], dtype=np.uint64)[codes]
+    check_lengths(**{"the data": n_rows, "key": len(words)})
+    return words
+
+
+def _word(value: Label) -> int:
+    plain = _canonical(value)
+    if isinstance(plain, float):
+        return int.from_bytes(struct.pack("<d", plain), "little")
+    if isinstance(plain, int) and -(1 << 63) <= plain <= WORD:
+        return plain & WORD
+    digest = hashlib.sha256(str(plain).encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "little")
+
+
+def uniform_of_keys(words: UInt64Array, salt: int = 0) -> FloatArray:
+    """Return a number in [0, 1) for each row, from the word of its key and a salt.
+
+    Examples
+    --------
+    >>> uniform_of_keys(key_words([1000000000000, 1000000000001], 2)).round(4).tolist()
+    [0.8686, 0.4118]
+    """
+    return _unit(mix(mix(np.array([salt & WORD], dtype=np.uint64)) ^ words))
+
+
+def _unit(word: UInt64Array) -> FloatArray:
+    return np.asarray((word >> np.uint64(11)) * 2.0**-53)
