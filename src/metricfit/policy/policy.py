@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any, get_args
 
 import numpy as np
@@ -15,6 +17,7 @@ from metricfit.data.confusion import Axes, Cells
 from metricfit.data.layout import Layout, shape_of
 from metricfit.data.validation import check_proba, row_blocks
 from metricfit.exceptions import PolicyFileError
+from metricfit.kernels import counting as kernels
 from metricfit.messages import unknown
 from metricfit.policy import file as policy_file
 from metricfit.policy.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
@@ -22,6 +25,10 @@ from metricfit.policy.row_hash import cell_keys
 from metricfit.types import FloatArray, IntArray
 
 __all__ = ["Policy", "PolicyFileError", "Rule"]
+
+# Products from which one pass is worth the seconds in which numba is imported and compiles: NumPy takes about
+# as long for them.
+COMPILED_WORK = 300_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,13 +197,23 @@ class Policy:
 
     def _apply(self, rows: FloatArray, rule: IntArray) -> IntArray:
         """Return the decision of each row under its rule, as an index."""
-        if not len(rows):
-            return np.zeros(0, dtype=np.intp)
-        from metricfit.kernels import counting as kernels
-
         # To the kernel the rules are cells: it reads a row's loss by its number, so no row is touched twice.
         codes = rule.astype(np.int32)
-        return np.asarray(kernels.decide(rows, codes, self._losses, self.axes.match, layout=self.layout))
+        made: IntArray = np.empty(len(rows), dtype=np.int32)
+        engine = _engine(len(rows) * self._losses[0].size)
+        # NumPy makes arrays of scores, which should fit the cache.
+        blocks = [slice(None)] if engine == "numba" else row_blocks(len(rows), max(self.axes.n, self.axes.k))
+        for block in blocks:
+            kernels.decide(
+                rows[block],
+                codes[block],
+                self._losses,
+                self.axes.match,
+                layout=self.layout,
+                out=made[block],
+                engine=engine,
+            )
+        return made
 
     def losses_for(self, axes: Axes, layout: Layout) -> list[FloatArray]:
         """Return the rules as losses over the cells of another problem, for a warm start.
@@ -338,3 +355,9 @@ def _fitting(calibration: Calibration | None, axes: Axes) -> Calibration | None:
     if calibration.cells not in (1, len(axes.cells)):
         raise ValueError(f"calibration has {calibration.cells} cells, the policy {len(axes.cells)}")
     return calibration
+
+
+def _engine(work: int) -> kernels.Engine:
+    """Return what decides: numba if it is loaded or there is enough work to load it for, else NumPy."""
+    least = kernels.NUMPY_WORK if "numba" in sys.modules else COMPILED_WORK
+    return "numba" if work > least and find_spec("numba") is not None else "numpy"
