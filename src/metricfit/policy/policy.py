@@ -295,10 +295,14 @@ class Policy:
         Examples
         --------
         >>> policy = Policy(Axes(("no", "yes")), "full", [[Rule(1, [[0, 1], [5, 0]])]])
-        >>> print(policy.to_sql("sqlite", keep=["id"])[-70:])
-            THEN CASE g.lowest WHEN g.s1 THEN 'yes' WHEN g.s0 THEN 'no' END
-          END AS "decision"
-        FROM metricfit_best AS g
+        >>> import sqlite3
+        >>> base = sqlite3.connect(":memory:")
+        >>> rows = [(1, 0.9, 0.1), (2, 0.5, 0.5), (3, 0.5, None)]
+        >>> _ = base.execute('CREATE TABLE scores (id, "p_no", "p_yes")')
+        >>> _ = base.executemany("INSERT INTO scores VALUES (?, ?, ?)", rows)
+        >>> base.execute(policy.to_sql("sqlite", keep=["id"])).fetchall()
+        [(1, 'no'), (2, 'yes'), (3, None)]
+        >>> base.close()
         """
         return sql_query.query(
             self._deterministic,
@@ -316,7 +320,7 @@ class Policy:
         ----------
         dtype : {"float64", "float32"}
             The type of the input ``probabilities``, of shape (rows, classes); it is computed with in double
-            precision. Each attribute is an input of shape (rows,) of its own name: texts, int64 or float64.
+            precision. Each attribute is an input of shape (rows,) of its own name: texts, bool, int64 or float64.
 
         Returns
         -------
@@ -328,8 +332,9 @@ class Policy:
         Examples
         --------
         >>> policy = Policy(Axes(("no", "yes")), "full", [[Rule(1, [[0, 1], [5, 0]])]])
-        >>> model = policy.to_onnx()  # doctest: +SKIP
-        >>> onnx.save(model, "policy.onnx")  # doctest: +SKIP
+        >>> model = policy.to_onnx()  # onnx.save(model, "policy.onnx") writes it
+        >>> [value.name for value in (*model.graph.input, *model.graph.output)]
+        ['probabilities', 'decision', 'decision_index']
         """
         return onnx_model.model(self._deterministic, dtype=dtype)
 

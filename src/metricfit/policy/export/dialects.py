@@ -27,6 +27,9 @@ class Dialect:
         Whether a backslash in a text or a name begins an escape.
     typed_numbers : bool
         Whether a number with a point is a decimal one, so that its type has to be said.
+    computed_once : str
+        What is said of a step so that the next ones read its columns. These dialects would otherwise put its
+        expressions in their place, again and again, which makes a query hundreds of times as long.
 
     Examples
     --------
@@ -43,6 +46,7 @@ class Dialect:
     quote: str = '"'
     backslash: bool = False
     typed_numbers: bool = False
+    computed_once: str = ""
 
     def name_of(self, name: str) -> str:
         """Return the quoted name of a column or table."""
@@ -85,8 +89,8 @@ DIALECTS = {
     dialect.name: dialect
     for dialect in (
         Dialect("duckdb", double="DOUBLE"),
-        Dialect("sqlite", double="REAL", least="MIN", greatest="MAX"),
-        Dialect("postgres", typed_numbers=True),
+        Dialect("sqlite", double="REAL", least="MIN", greatest="MAX", computed_once="MATERIALIZED "),
+        Dialect("postgres", typed_numbers=True, computed_once="MATERIALIZED "),
         Dialect("bigquery", double="FLOAT64", quote="`", backslash=True),
         Dialect("snowflake", double="DOUBLE", backslash=True, typed_numbers=True),
     )

@@ -140,7 +140,11 @@ def _comparable(graph: _Graph, name: str, values: list[Label]) -> tuple[str, str
             graph.input(name, "string", [None]),
             {value: i for i, value in enumerate(dict.fromkeys(values))},
         )
-        settings = {"keys_strings": list(codes), "values_int64s": list(codes.values()), "default_int64": -1}
+        settings: dict[str, Any] = {
+            "keys_strings": list(codes),
+            "values_int64s": list(codes.values()),
+            "default_int64": -1,
+        }
         column = graph.add("LabelEncoder", given, domain="ai.onnx.ml", **settings)
         row: IntArray | FloatArray = np.array([[codes[value] for value in values]], dtype=np.int64)
     elif str in kinds:
@@ -148,6 +152,9 @@ def _comparable(graph: _Graph, name: str, values: list[Label]) -> tuple[str, str
             f"attribute {name!r} has texts and numbers ({some(dict.fromkeys(values))}), and an input of an ONNX model "
             f"has one type; fit with values of one type"
         )
+    elif all(isinstance(value, bool) for value in values):
+        column = graph.add("Cast", graph.input(name, "bool", [None]), to=graph.type_of("int64"))
+        row = np.array([values], dtype=np.int64)
     else:
         kind = "float64" if float in kinds else "int64"
         column, row = graph.input(name, kind, [None]), np.array([values], dtype=kind)

@@ -105,7 +105,7 @@ class DeterministicRule:
     def __post_init__(self) -> None:
         """Refuse lists of branches that may end without a decision, or go on after one."""
         for cell, branches in zip(self.cells, self.branches, strict=True):
-            if not branches or [branch.test is None for branch in branches].index(True) != len(branches) - 1:
+            if [branch.test is None for branch in branches] != [False] * (len(branches) - 1) + [True]:
                 raise ValueError(
                     f"of the branches of cell {cell} the last one, and no other, is without a test"
                 )

@@ -184,12 +184,14 @@ class _Writer:
         """Return the whole query; each step reads the one before it as g, and the first one the table as t."""
         name_of = self.dialect.name_of
         source = ".".join(map(name_of, [table] if isinstance(table, str) else table)) + " AS t"
-        blocks = []
+        blocks: list[str] = []
         for name, columns in steps:
             every = ["g.*"] if blocks else []
             lines = ",\n    ".join([*every, *columns])
             # No table of the user's is likely to have a name like these.
-            blocks.append(f"metricfit_{name} AS (\n  SELECT {lines}\n  FROM {source}\n)")
+            blocks.append(
+                f"metricfit_{name} AS {self.dialect.computed_once}(\n  SELECT {lines}\n  FROM {source}\n)"
+            )
             source = f"metricfit_{name} AS g"
         label = (lambda d: d) if self.rule.one_label_type else str  # a column has one type
         # From the last decision on, so that of equal scores the larger index is taken.
