@@ -1,56 +1,117 @@
 """Fit the metric you are judged by, under the constraints you must keep."""
 
-from metricfit import datasets
-from metricfit.data.confusion import Confusion
-from metricfit.estimator import MetricClassifier
-from metricfit.exceptions import InfeasibleError
-from metricfit.metrics import (
-    Constraint,
-    Metric,
-    accuracy,
-    balanced_accuracy,
-    churn,
-    cohen_kappa,
-    cost,
-    coverage,
-    coverage_deviation,
-    custom,
-    demographic_parity,
-    disparity,
-    equal_opportunity,
-    equalized_odds,
-    f1,
-    f_beta,
-    false_positive_rate,
-    g_mean,
-    h_mean,
-    jaccard,
-    macro_f1,
-    maximum,
-    mcc,
-    micro_f1,
-    min_recall,
-    minimum,
-    ordinal_error,
-    parse,
-    precision,
-    predictive_parity,
-    q_mean,
-    quantification_kld,
-    recall,
-    selective_accuracy,
-    selective_recall,
-    specificity,
-    worst,
-)
-from metricfit.oracles import RetrainOracle
-from metricfit.oracles.files.scores import scores
-from metricfit.policy import Policy
-from metricfit.policy.models import ModelPolicy
-from metricfit.result import Result
-from metricfit.solve import optimize
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from metricfit import datasets, exceptions, methods
+    from metricfit.data.confusion import Confusion
+    from metricfit.estimator import MetricClassifier
+    from metricfit.exceptions import InfeasibleError
+    from metricfit.metrics import (
+        Constraint,
+        Metric,
+        accuracy,
+        balanced_accuracy,
+        churn,
+        cohen_kappa,
+        cost,
+        coverage,
+        coverage_deviation,
+        custom,
+        demographic_parity,
+        disparity,
+        equal_opportunity,
+        equalized_odds,
+        f1,
+        f_beta,
+        false_positive_rate,
+        g_mean,
+        h_mean,
+        jaccard,
+        macro_f1,
+        maximum,
+        mcc,
+        micro_f1,
+        min_recall,
+        minimum,
+        ordinal_error,
+        parse,
+        precision,
+        predictive_parity,
+        q_mean,
+        quantification_kld,
+        recall,
+        selective_accuracy,
+        selective_recall,
+        specificity,
+        worst,
+    )
+    from metricfit.oracles import RetrainOracle
+    from metricfit.oracles.files.scores import scores
+    from metricfit.policy import Policy
+    from metricfit.policy.models import ModelPolicy
+    from metricfit.problem import Problem
+    from metricfit.result import Result
+    from metricfit.solve import optimize
 
 __version__ = "0.1.0"
+
+# Where each public name lives. It is imported when it is first asked for, so that a program that only decides
+# rows with a policy imports NumPy and nothing else. The same names stand above, for type checkers and editors,
+# and in __all__.
+_NAMES_OF = {
+    "metricfit.data.confusion": ("Confusion",),
+    "metricfit.estimator": ("MetricClassifier",),
+    "metricfit.exceptions": ("InfeasibleError",),
+    "metricfit.metrics": (
+        "Constraint",
+        "Metric",
+        "accuracy",
+        "balanced_accuracy",
+        "churn",
+        "cohen_kappa",
+        "cost",
+        "coverage",
+        "coverage_deviation",
+        "custom",
+        "demographic_parity",
+        "disparity",
+        "equal_opportunity",
+        "equalized_odds",
+        "f_beta",
+        "false_positive_rate",
+        "g_mean",
+        "h_mean",
+        "jaccard",
+        "macro_f1",
+        "maximum",
+        "mcc",
+        "micro_f1",
+        "min_recall",
+        "minimum",
+        "ordinal_error",
+        "parse",
+        "precision",
+        "predictive_parity",
+        "q_mean",
+        "quantification_kld",
+        "recall",
+        "selective_accuracy",
+        "selective_recall",
+        "specificity",
+        "worst",
+    ),
+    "metricfit.oracles": ("RetrainOracle",),
+    "metricfit.oracles.files.scores": ("scores",),
+    "metricfit.policy": ("Policy",),
+    "metricfit.policy.models": ("ModelPolicy",),
+    "metricfit.problem": ("Problem",),
+    "metricfit.result": ("Result",),
+    "metricfit.solve": ("optimize",),
+}
+_MODULES = ("datasets", "exceptions", "methods")
+_HOME = {name: module for module, names in _NAMES_OF.items() for name in names}
 
 # In the order of the flow: the doors, what they answer, what they are asked with; then the metrics.
 __all__ = [  # noqa: RUF022
@@ -60,6 +121,7 @@ __all__ = [  # noqa: RUF022
     "Policy",
     "ModelPolicy",
     "InfeasibleError",
+    "Problem",
     "Metric",
     "Constraint",
     "parse",
@@ -67,6 +129,8 @@ __all__ = [  # noqa: RUF022
     "RetrainOracle",
     "scores",
     "datasets",
+    "exceptions",
+    "methods",
     "accuracy",
     "balanced_accuracy",
     "churn",
@@ -102,3 +166,21 @@ __all__ = [  # noqa: RUF022
     "specificity",
     "worst",
 ]
+
+
+# Hidden from type checkers, to which a module with __getattr__ has every name, misspelt ones too.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first asked for."""
+        if name in _MODULES:
+            return import_module(f"metricfit.{name}")
+        if name not in _HOME:
+            raise AttributeError(f"module 'metricfit' has no attribute {name!r}")
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value  # the next time it is found without asking here
+        return value
+
+    def __dir__() -> list[str]:
+        """Return the public names, imported or not."""
+        return sorted({*globals(), *__all__})

@@ -7,10 +7,10 @@ import json
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
 
+import metricfit
 from metricfit.calibration import Calibration
 from metricfit.data.confusion import Axes
 from metricfit.exceptions import PolicyFileError
@@ -25,14 +25,6 @@ KEYS_1 = ("format", "version", "metricfit", "classes", "decisions", "attributes"
 KEYS = (*KEYS_1, "calibration", "provenance")
 # Characters of JSON that a policy may say about where it comes from.
 MAX_PROVENANCE = 1 << 16
-
-
-def package_version() -> str:
-    """Return the version of the package that writes a file."""
-    try:
-        return metadata.version("metricfit")
-    except metadata.PackageNotFoundError:
-        return "unknown"  # run from a source folder that is not installed
 
 
 def document(
@@ -52,7 +44,7 @@ def document(
     return {
         "format": FORMAT,
         "version": VERSION,
-        "metricfit": package_version(),
+        "metricfit": metricfit.__version__,
         "classes": list(axes.classes),
         "decisions": list(axes.decisions),
         "attributes": {"names": names, "values": values},

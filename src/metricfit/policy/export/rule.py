@@ -1,0 +1,168 @@
+"""The deterministic rule of a policy, in the form that every export starts from.
+
+Four steps take a row to its decision: find its cell by its attributes; calibrate its probabilities; go through the
+cell's branches to the first whose test holds; take the decision of the smallest linear score, the larger index of
+equal ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metricfit.calibration import Calibration
+from metricfit.data.axes import Axes
+from metricfit.data.layout import Layout
+from metricfit.types import FloatArray, Label
+
+# Smaller factors of a calibration count as this, as in `Calibration`.
+LEAST_FACTOR = float(np.finfo(np.float32).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """Linear functions of the n calibrated probabilities, one for each column.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n, k)
+        What the probabilities are multiplied by.
+    constant : ndarray of shape (k,)
+        What is added.
+
+    Examples
+    --------
+    >>> Linear(np.array([[0.0], [2.0]]), np.array([0.5])).terms(0)
+    [(1, 2.0)]
+    """
+
+    weights: FloatArray
+    constant: FloatArray
+
+    def terms(self, column: int) -> list[tuple[int, float]]:
+        """Return the classes of a function whose weight is not 0, with their weights, in order of the classes.
+
+        Added in this order, and the constant last, they give every bit of what `Policy.decide` computes: NumPy adds
+        in this order too, and adding a product that is 0 changes nothing.
+        """
+        weights = self.weights[:, column]
+        return [(int(i), float(weights[i])) for i in np.flatnonzero(weights)]
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """A plug-in rule, and the test of the rows that get it.
+
+    Parameters
+    ----------
+    scores : Linear
+        One for each decision; the smallest is taken.
+    test : Linear, optional
+        One function; None means that all rows get the rule.
+    limit : float
+        A row gets the rule if the test is at most this.
+    """
+
+    scores: Linear
+    test: Linear | None = None
+    limit: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class DeterministicRule:
+    """What a policy decides under ``randomize="never"``, as plain arrays.
+
+    Parameters
+    ----------
+    classes, decisions : tuples of labels
+        What the columns of the probabilities are, and what is decided.
+    attributes : tuple of str
+        What tells cells apart; may be empty.
+    cells : tuple of tuples of labels
+        The attribute values of each cell. Rows of no cell get no decision.
+    branches : tuple of tuples of Branch
+        For each cell its branches. The last one has no test.
+    calibration : Calibration, optional
+        What is done to the probabilities first.
+
+    Examples
+    --------
+    >>> rule = DeterministicRule.of(Axes(("no", "yes")), "full", [np.array([[0, 1], [5, 0]])])
+    >>> rule.branches[0][0].scores.terms(0)
+    [(1, 5.0)]
+    """
+
+    classes: tuple[Label, ...]
+    decisions: tuple[Label, ...]
+    attributes: tuple[str, ...]
+    cells: tuple[tuple[Label, ...], ...]
+    branches: tuple[tuple[Branch, ...], ...]
+    calibration: Calibration | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse lists of branches that may end without a decision, or go on after one."""
+        for cell, branches in zip(self.cells, self.branches, strict=True):
+            if [branch.test is None for branch in branches] != [False] * (len(branches) - 1) + [True]:
+                raise ValueError(
+                    f"of the branches of cell {cell} the last one, and no other, is without a test"
+                )
+
+    @classmethod
+    def of(
+        cls, axes: Axes, layout: Layout, losses: Sequence[Any], calibration: Calibration | None = None
+    ) -> DeterministicRule:
+        """Return the rule that has one loss in each cell."""
+        branches = tuple((Branch(_scores(np.asarray(loss, float), layout, axes)),) for loss in losses)
+        names, values = axes.cells.names, axes.cells.values
+        return cls(axes.classes, axes.decisions, names, values, branches, calibration)
+
+    @property
+    def n(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def k(self) -> int:
+        """Number of decisions."""
+        return len(self.decisions)
+
+    @property
+    def factors(self) -> FloatArray | None:
+        """Factors (cells or 1, n) of a calibration that multiplies; None if it needs logarithms, or there is none."""
+        made = self.calibration
+        if made is None or (made.curves is None and (made.matrix is not None or (made.steepness != 1).any())):
+            return None
+        return np.maximum(np.exp(made.bias - made.bias.max(axis=1, keepdims=True)), LEAST_FACTOR)
+
+    @property
+    def one_label_type(self) -> type | None:
+        """The type that all decisions have, or None."""
+        kinds = set(map(type, self.decisions))
+        return kinds.pop() if len(kinds) == 1 else None
+
+
+def segments(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return slope, start and height of the pieces of a curve: before its first knot, between knots, after the last.
+
+    Piece number "how many knots are <= p" is at p ``slope * (p - start) + height``: what ``numpy.interp`` computes.
+
+    Examples
+    --------
+    >>> slope, start, height = segments(np.array([0.25, 0.75]), np.array([0.25, 0.5]))
+    >>> slope.tolist(), start.tolist(), height.tolist()
+    ([0.0, 0.5, 0.0], [0.25, 0.25, 0.75], [0.25, 0.25, 0.5])
+    """
+    slope = np.concatenate([[0.0], np.diff(y) / np.diff(x), [0.0]])
+    return slope, np.concatenate([x[:1], x]), np.concatenate([y[:1], y])
+
+
+def _scores(loss: FloatArray, layout: Layout, axes: Axes) -> Linear:
+    """Return the scores of a loss: in the diagonal layout one product and a constant for each decision."""
+    if layout == "full":
+        return Linear(loss, np.zeros(axes.k))
+    weights, named = np.zeros((axes.n, axes.k)), np.flatnonzero(axes.match >= 0)
+    weights[axes.match[named], named] = loss[0, named]
+    return Linear(weights, loss[1])

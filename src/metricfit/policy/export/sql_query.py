@@ -1,0 +1,207 @@
+"""A policy's deterministic rule as one SQL query: a chain of common table expressions, one for each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from metricfit.data.validation import SUM_TOLERANCE
+from metricfit.policy.export.dialects import Dialect, dialect_of
+from metricfit.policy.export.rule import Branch, DeterministicRule, Linear, segments
+from metricfit.types import FloatArray
+
+# PostgreSQL stops a query in which an exponential rounds to 0. This one is as good as 0 and does not.
+LOWEST_EXPONENT = -700.0
+
+
+def query(
+    rule: DeterministicRule,
+    dialect: str,
+    *,
+    table: str | Sequence[str] = "scores",
+    proba_prefix: str = "p_",
+    keep: Sequence[str] = (),
+    decision: str = "decision",
+) -> str:
+    """Return a query that decides the rows of a table; see `Policy.to_sql`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricfit.data.axes import Axes
+    >>> rule = DeterministicRule.of(Axes(("no", "yes")), "full", [np.array([[0, 1], [5, 0]])])
+    >>> print(query(rule, "duckdb"))
+    WITH metricfit_given AS (
+      SELECT CAST(t."p_no" AS DOUBLE) AS p0,
+        CAST(t."p_yes" AS DOUBLE) AS p1
+      FROM "scores" AS t
+    ), metricfit_scored AS (
+      SELECT g.*,
+        g.p1 * 5.0e0 AS s0,
+        g.p0 * 1.0e0 AS s1
+      FROM metricfit_given AS g
+    ), metricfit_best AS (
+      SELECT g.*,
+        LEAST(g.s0, g.s1) AS lowest
+      FROM metricfit_scored AS g
+    )
+    SELECT
+      CASE WHEN g.p0 >= 0 AND g.p1 >= 0 AND ABS(g.p0 + g.p1 - 1) <= 0.001
+        THEN CASE g.lowest WHEN g.s1 THEN 'yes' WHEN g.s0 THEN 'no' END
+      END AS "decision"
+    FROM metricfit_best AS g
+    """
+    writer = _Writer(rule, dialect_of(dialect))
+    repeated = [name for name in keep if name == decision or list(keep).count(name) > 1]
+    if repeated:
+        raise ValueError(f"keep names a column twice, or the column of the decisions: {repeated[0]!r}")
+    steps = [("given", writer.given(proba_prefix, keep))]
+    steps += [*writer.calibrated(), ("scored", writer.scored()), ("best", writer.best())]
+    return writer.assembled(steps, table, keep, decision)
+
+
+class _Writer:
+    """The parts of the query. In each of its steps the rows so far are called g, the rows of the table t."""
+
+    def __init__(self, rule: DeterministicRule, dialect: Dialect) -> None:
+        self.rule, self.dialect, self.number = rule, dialect, dialect.number
+
+    def given(self, prefix: str, keep: Sequence[str]) -> list[str]:
+        """Return the table's columns under names of ours, so that none of its own can be mistaken for them."""
+        columns = [f"t.{self.dialect.name_of(name)} AS k{i}" for i, name in enumerate(keep)]
+        for i, value in enumerate(self.rule.classes):
+            column = self.dialect.name_of(f"{prefix}{value}")
+            # Names of columns are qualified: SQLite takes a quoted name that it does not know for a text.
+            columns.append(f"CAST(t.{column} AS {self.dialect.double}) AS p{i}")
+        return columns + ([f"{self._cell()} AS cell"] if self.rule.attributes else [])
+
+    def _cell(self) -> str:
+        lines = []
+        for place, cell in enumerate(self.rule.cells):
+            tests = (
+                f"t.{self.dialect.name_of(name)} = {self.dialect.literal(value)}"
+                for name, value in zip(self.rule.attributes, cell, strict=True)
+            )
+            lines.append(f"WHEN {' AND '.join(tests)} THEN {place}")
+        return f"CASE {' '.join(lines)} END"
+
+    def calibrated(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the steps from the probabilities p0, p1, ... to calibrated ones, q0, q1, ..."""
+        made, factors, classes = self.rule.calibration, self.rule.factors, range(self.rule.n)
+        if made is None:
+            return
+        if factors is not None:
+            heights = [self._curve(i) for i in classes] if made.curves else [self._lifted(i) for i in classes]
+            yield "raised", [f"{heights[i]} * {self._of_cell(factors[:, i])} AS u{i}" for i in classes]
+        else:
+            yield "logs", [f"LN({self._lifted(i)}) AS l{i}" for i in classes]
+            yield "logits", [f"{self._logit(i)} AS z{i}" for i in classes]
+            yield "peak", [f"{self._extreme(self.dialect.greatest, 'g.z', self.rule.n)} AS peak"]
+            lowest = self.number(LOWEST_EXPONENT)
+            power = "EXP({}(g.z{} - g.peak, {})) AS u{}"
+            yield "raised", [power.format(self.dialect.greatest, i, lowest, i) for i in classes]
+        total = " + ".join(f"g.u{i}" for i in classes)
+        yield "summed", [f"{total} AS total"]
+        yield "calibrated", [f"g.u{i} / g.total AS q{i}" for i in classes]
+
+    def _lifted(self, i: int) -> str:
+        assert self.rule.calibration is not None
+        return f"{self.dialect.greatest}(g.p{i}, {self.number(self.rule.calibration.floor)})"
+
+    def _curve(self, i: int) -> str:
+        assert self.rule.calibration is not None
+        assert self.rule.calibration.curves is not None
+        x, y = self.rule.calibration.curves[i]
+        pieces = [
+            f"{self.number(slope)} * (g.p{i} - {self.number(start)}) + {self.number(height)}"
+            if slope
+            else self.number(height)
+            for slope, start, height in zip(*segments(x, y), strict=True)
+        ]
+        lines = [
+            f"WHEN g.p{i} < {self.number(at)} THEN {piece}" for at, piece in zip(x, pieces, strict=False)
+        ]
+        return f"(CASE {' '.join(lines)} ELSE {pieces[-1]} END)"
+
+    def _logit(self, i: int) -> str:
+        made = self.rule.calibration
+        assert made is not None
+        if made.matrix is None:
+            log = f"g.l{i}"
+        elif made.matrix.ndim == 1:
+            log = f"g.l{i} * {self.number(made.matrix[i])}"
+        else:
+            log = " + ".join(f"g.l{j} * {self.number(weight)}" for j, weight in enumerate(made.matrix[i]))
+        return f"({log}) * {self._of_cell(made.steepness)} + {self._of_cell(made.bias[:, i])}"
+
+    def _of_cell(self, values: FloatArray) -> str:
+        """Return the row's number: one for all cells, or one for each."""
+        texts = [self.number(value) for value in values]
+        return texts[0] if len(set(texts)) == 1 else self._by_cell(texts)
+
+    def _by_cell(self, texts: Iterable[str]) -> str:
+        """Return what belongs to the row's cell; NULL for a row of no cell."""
+        return f"CASE g.cell {' '.join(f'WHEN {place} THEN {text}' for place, text in enumerate(texts))} END"
+
+    def scored(self) -> list[str]:
+        """Return the score of each decision, by the branch that the row takes in its cell."""
+        letter = "p" if self.rule.calibration is None else "q"
+        columns = []
+        for j in range(self.rule.k):
+            texts = [self._branch(branches, j, letter) for branches in self.rule.branches]
+            columns.append(f"{self._by_cell(texts) if self.rule.attributes else texts[0]} AS s{j}")
+        return columns
+
+    def _branch(self, branches: Sequence[Branch], j: int, letter: str) -> str:
+        *tested, last = branches
+        text = self._sum(last.scores, j, letter)
+        for branch in reversed(tested):
+            assert branch.test is not None
+            test = f"{self._sum(branch.test, 0, letter)} <= {self.number(branch.limit)}"
+            text = f"CASE WHEN {test} THEN {self._sum(branch.scores, j, letter)} ELSE {text} END"
+        return text
+
+    def _sum(self, scores: Linear, column: int, letter: str) -> str:
+        terms = [f"g.{letter}{i} * {self.number(weight)}" for i, weight in scores.terms(column)]
+        constant = float(scores.constant[column])
+        return " + ".join([*terms, *([self.number(constant)] if constant or not terms else [])])
+
+    def best(self) -> list[str]:
+        """Return the smallest score."""
+        return [f"{self._extreme(self.dialect.least, 'g.s', self.rule.k)} AS lowest"]
+
+    def _extreme(self, function: str, letter: str, size: int) -> str:
+        # SQLite's MIN of one value is that of all rows.
+        names = [f"{letter}{j}" for j in range(size)]
+        return names[0] if size == 1 else f"{function}({', '.join(names)})"
+
+    def assembled(
+        self,
+        steps: Iterable[tuple[str, list[str]]],
+        table: str | Sequence[str],
+        keep: Sequence[str],
+        decision: str,
+    ) -> str:
+        """Return the whole query; each step reads the one before it as g, and the first one the table as t."""
+        name_of = self.dialect.name_of
+        source = ".".join(map(name_of, [table] if isinstance(table, str) else table)) + " AS t"
+        blocks: list[str] = []
+        for name, columns in steps:
+            every = ["g.*"] if blocks else []
+            lines = ",\n    ".join([*every, *columns])
+            # No table of the user's is likely to have a name like these.
+            blocks.append(
+                f"metricfit_{name} AS {self.dialect.computed_once}(\n  SELECT {lines}\n  FROM {source}\n)"
+            )
+            source = f"metricfit_{name} AS g"
+        label = (lambda d: d) if self.rule.one_label_type else str  # a column has one type
+        # From the last decision on, so that of equal scores the larger index is taken.
+        cases = " ".join(
+            f"WHEN g.s{j} THEN {self.dialect.literal(label(value))}"
+            for j, value in reversed(list(enumerate(self.rule.decisions)))
+        )
+        classes = range(self.rule.n)
+        total = " + ".join(f"g.p{i}" for i in classes)
+        valid = " AND ".join([*(f"g.p{i} >= 0" for i in classes), f"ABS({total} - 1) <= {SUM_TOLERANCE:g}"])
+        columns = [f"g.k{i} AS {name_of(name)}" for i, name in enumerate(keep)]
+        columns += [f"CASE WHEN {valid}\n    THEN CASE g.lowest {cases} END\n  END AS {name_of(decision)}"]
+        return f"WITH {', '.join(blocks)}\nSELECT\n  {f',{chr(10)}  '.join(columns)}\nFROM {source}\n"
