@@ -79,6 +79,7 @@ _NAMES_OF = {
         "disparity",
         "equal_opportunity",
         "equalized_odds",
+        "f1",
         "f_beta",
         "false_positive_rate",
         "g_mean",
