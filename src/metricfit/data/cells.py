@@ -21,7 +21,9 @@ from metricfit.types import BoolArray, IntArray, Label
 ARGUMENT = "sensitive_features"
 DEFAULT_NAME = "group"
 # The next move of an error about an attribute that is not there; the command line has another.
-MISSING_ATTRIBUTE = f"; pass {ARGUMENT}= with that column, or attributes= of MetricClassifier to name a column of X"
+MISSING_ATTRIBUTE = (
+    f"; pass {ARGUMENT}= with that column, or attributes= of MetricClassifier to name a column of X"
+)
 
 
 @dataclass(frozen=True)

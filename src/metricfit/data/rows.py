@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from metricfit.calibration.recalibration import label_shift, shifted, steepness
 from metricfit.data.axes import distinct_labels, in_class_order
 from metricfit.data.columns import is_frame
 from metricfit.data.confusion import Axes, Cells, class_labels, encode_labels
 from metricfit.data.validation import check_lengths, check_proba, check_weights
-from metricfit.kernels import counting as kernels
 from metricfit.types import FloatArray, IntArray
-
-# The share of each row that scans count by its shifted probabilities, and the rows from which on they do: fewer do
-# not tell the shift. A label says what one row was, a probability what rows like it are.
-TRUST, TRUSTED_ROWS = 0.5, 500
-# How far the steepness of probabilities may be from 1, as a factor, for them to be counted.
-STEEP = 1.5
-# A shift has one number for each class, so some of the rows tell it well enough: entries that are read.
-ENTRIES = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,48 +61,10 @@ class Rows:
     def __len__(self) -> int:
         return int(self.proba.shape[0])
 
-    def margins(self, soft: bool, threads: int | None = None) -> FloatArray:
-        """Return the class priors of each cell, from labels or from the probabilities."""
-        if soft:
-            nothing = np.zeros(len(self), np.int32)
-            tensor = kernels.confusion(
-                self.proba, None, self.cells, self.weights, nothing, len(self.axes.cells), 1, threads=threads
-            )
-            return np.asarray(tensor[:, :, 0])
+    def margins(self) -> FloatArray:
+        """Return the class priors of each cell, counted by labels."""
         counts = strata(self.labels, self.cells, self.weights, len(self.axes.cells), self.axes.n)
-        return counts / counts.sum()
-
-    @cached_property
-    def shift(self) -> FloatArray:
-        """For each class, what its log-probability lacks: the most likely shift, given the labels."""
-        return label_shift(*self._some)
-
-    @cached_property
-    def tilt(self) -> tuple[FloatArray, FloatArray]:
-        """Factors of classes and of rows by which probabilities are shifted and still add up to 1."""
-        tilt = np.exp(self.shift)
-        return tilt, np.asarray(1 / (self.proba @ tilt.astype(self.proba.dtype)), float)
-
-    @cached_property
-    def steepness(self) -> float:
-        """By how much labels follow the shifted probabilities: 1 if these are right."""
-        proba, labels, weights = self._some
-        return steepness(shifted(proba, self.shift), labels, weights)
-
-    @cached_property
-    def trust(self) -> float:
-        """The share of each row that scans should count by its shifted probabilities, where labels are counted."""
-        if len(self) < TRUSTED_ROWS or self.axes.k <= 2:
-            return 0.0
-        return TRUST if 1 / STEEP <= self.steepness <= STEEP else 0.0
-
-    @property
-    def _some(self) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Probabilities, labels and weights of as many rows as tell enough; the weights add up to 1."""
-        step = max(1, self.proba.size // ENTRIES)
-        proba, labels = np.asarray(self.proba[::step], float), self.labels[::step]
-        weights = np.ones(labels.size) if self.weights is None else self.weights[::step]
-        return proba, labels, weights / weights.sum()
+        return np.asarray(counts / counts.sum())
 
 
 def strata(labels: IntArray, cells: IntArray | None, weights: FloatArray | None, n_cells: int, n: int) -> Any:

@@ -152,7 +152,10 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         1.0
         """
         # Compared as objects: a decision that is no class may be of another type than the labels.
-        made, y = np.asarray(self.predict(X, sensitive_features=sensitive_features)), np.asarray(y) if is_dask(y) else y
+        made, y = (
+            np.asarray(self.predict(X, sensitive_features=sensitive_features)),
+            np.asarray(y) if is_dask(y) else y,
+        )
         right = made.astype(object) == column_or_1d(y).astype(object)
         return float(np.average(right, weights=check_weights(sample_weight, len(right))))
 

@@ -11,20 +11,20 @@ MOST = 1e200
 
 
 @njit
-def _hit(r, named, proba, labels, trust, tilt, scale):
+def _hit(r, named, proba, labels, trust):
     """Return how much of a row is right if it is given a class."""
     if named < 0:
         return 0.0
     right = 1.0 - trust if labels[r] == named else 0.0
     if trust > 0:
-        right += trust * proba[r, named] * tilt[named] * (scale[r] if scale.size else 1.0)
+        right += trust * proba[r, named]
     return right
 
 
 @njit(nogil=True, cache=True)
 def moving_rows(
     table, column, slope, offset, cell,
-    decisions, best, proba, labels, weights, match, trust, tilt, scale,
+    decisions, best, proba, labels, weights, match, trust,
     decision, own, rate, anew, low, high,
     members, at, rows, left, weight, won, lost,
 ):  # fmt: skip
@@ -56,8 +56,8 @@ def moving_rows(
             continue
         w = weights[r] if weights.size else equal
         at[count], rows[count], left[count], weight[count] = point, r, leaves, w
-        won[count] = w * _hit(r, named, proba, labels, trust, tilt, scale)
-        lost[count] = w * _hit(r, match[leaves], proba, labels, trust, tilt, scale)
+        won[count] = w * _hit(r, named, proba, labels, trust)
+        lost[count] = w * _hit(r, match[leaves], proba, labels, trust)
         count += 1
     return count
 
@@ -153,7 +153,7 @@ def _within(best, own, factor, constant, members):
 @njit(nogil=True, cache=True)
 def sweep_ratios(
     table, column, slope, offset, cell,
-    decisions, best, proba, labels, weights, match, trust, tilt, scale,
+    decisions, best, proba, labels, weights, match, trust,
     columns, sweeps, reach, anywhere, gain, tol, closest, terms, sign, hit, made,
 ):  # fmt: skip
     """Give factors and constants in turn the best value within reach; return the numbers of moves and of scans.
@@ -188,7 +188,7 @@ def sweep_ratios(
         tried = _within(best, own, high if factor else slope[0, j], offset[0, j] if factor else high, members)
         count = moving_rows(
             table, column, slope, offset, cell,
-            decisions, best, proba, labels, weights, match, trust, tilt, scale,
+            decisions, best, proba, labels, weights, match, trust,
             j, own, own if factor else own[:0], True, low, high,
             members[:tried], at, rows, left, weight, won, lost,
         )  # fmt: skip

@@ -102,8 +102,6 @@ class Scan:
         Its layout.
     engine : {"auto", "numpy", "numba"}
         What computes.
-    shifted : bool
-        Whether probabilities are counted after the shift that makes them fit the labels.
 
     Examples
     --------
@@ -126,7 +124,6 @@ class Scan:
         loss: FloatArray,
         layout: Layout,
         engine: Engine = "auto",
-        shifted: bool = False,
     ) -> None:
         self.rows, self.layout, self.engine = rows, layout, engine
         self.match = rows.axes.match
@@ -144,11 +141,9 @@ class Scan:
         self.decisions = decide(rows.proba, rows.cells, self.loss, self.match, layout=layout, engine=engine)
         self.every = np.arange(len(rows))
         self.best = self.scores.of(self.every, self.decisions)
-        tilt, scale = rows.tilt if shifted else (np.ones(rows.axes.n), np.zeros(0))
         weights = np.zeros(0) if rows.weights is None else rows.weights
-        proba, labels, weights, tilt, scale = map(fixed, (rows.proba, rows.labels, weights, tilt, scale))
-        held = self.decisions, self.best, proba, labels, weights, self.match
-        self.state = State(*held, float(trust), tilt, scale)
+        proba, labels, weights = map(fixed, (rows.proba, rows.labels, weights))
+        self.state = State(self.decisions, self.best, proba, labels, weights, self.match, float(trust))
         self._members: list[IntArray] = []
 
     def _products(self) -> FloatArray:

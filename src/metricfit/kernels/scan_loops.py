@@ -40,8 +40,8 @@ class Scores(NamedTuple):
 class State(NamedTuple):
     """Decision and score of every row under a rule, and what the rows count.
 
-    ``weights`` is empty where all rows count alike. A share ``trust`` of each row is counted by its probabilities,
-    ``proba * tilt`` times the ``scale`` of the row (empty: 1), the rest by its label.
+    ``weights`` is empty where all rows count alike. A share ``trust`` of each row is counted by its probabilities, the
+    rest by its label.
     """
 
     decisions: IntArray
@@ -51,24 +51,18 @@ class State(NamedTuple):
     weights: FloatArray
     match: IntArray
     trust: float
-    tilt: FloatArray
-    scale: FloatArray
 
     def hits(self, rows: IntArray, decisions: Any) -> FloatArray:
         """Return how much of each row is right under given decisions."""
         named = self.match[decisions]
         counted = (1 - self.trust) * np.asarray(self.labels[rows] == named, float)
         if self.trust:
-            scale = self.scale[rows] if self.scale.size else 1.0
-            counted += self.trust * np.where(
-                named >= 0, self.proba[rows, named] * self.tilt[named] * scale, 0.0
-            )
+            counted += self.trust * np.where(named >= 0, self.proba[rows, named], 0.0)
         return counted
 
     def targets(self, rows: IntArray) -> FloatArray:
         """Return how much of each row each class is counted as."""
-        scale = self.scale[rows][:, None] if self.scale.size else 1.0
-        counted = self.trust * np.asarray(self.proba[rows], float) * self.tilt * scale
+        counted = self.trust * np.asarray(self.proba[rows], float)
         counted[np.arange(rows.size), self.labels[rows]] += 1 - self.trust
         return counted
 
@@ -117,7 +111,7 @@ def moving_rows(
     >>> import numpy as np
     >>> proba, none = np.array([[0.5, 0.2, 0.3]]), np.zeros(0)
     >>> scores = Scores(proba, np.arange(3), np.ones((1, 3)), np.zeros((1, 3)), none.astype(int))
-    >>> state = State(np.array([0]), np.array([0.5]), proba, np.array([2]), none, np.arange(3), 0.0, none, none)
+    >>> state = State(np.array([0]), np.array([0.5]), proba, np.array([2]), none, np.arange(3), 0.0)
     >>> move = Move(0, proba[:, 0], proba[:, 0], True, 0.0, np.inf)
     >>> moved = moving_rows(scores, state, move, np.array([0]))
     >>> moved.at, moved.left, moved.won, moved.lost

@@ -12,6 +12,7 @@ from metricfit.methods.ellipsoid import Ellipsoid
 from metricfit.methods.frank_wolfe import FrankWolfe
 from metricfit.methods.gda import GDA
 from metricfit.methods.grid import Grid
+from metricfit.methods.guided import Guided
 from metricfit.methods.local import Local
 from metricfit.methods.plugin import Plugin
 from metricfit.methods.split_frank_wolfe import SplitFrankWolfe
@@ -19,14 +20,29 @@ from metricfit.problem import Program
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
-    for method in (ColumnGeneration, FrankWolfe, SplitFrankWolfe, GDA, Ellipsoid, Bisection, Local, Grid)
+    for method in (
+        ColumnGeneration,
+        FrankWolfe,
+        SplitFrankWolfe,
+        GDA,
+        Ellipsoid,
+        Bisection,
+        Local,
+        Guided,
+        Grid,
+    )
 }
 
 
-def choose(method: str | Method, program: Program) -> Method:
-    """Return the named method, or for "auto" the first that takes the problem; raise naming those that do."""
+def choose(method: str | Method, program: Program, guided: bool = False) -> Method:
+    """Return the named method, or for "auto" the first that takes the problem; raise naming those that do.
+
+    ``guided`` says that labels are counted and could be calibrated on: then "auto" is the guided search.
+    """
     if isinstance(method, Method):
         wanted = method
+    elif method == "auto" and guided:
+        return Guided()
     elif method == "auto":
         for kind in METHODS.values():
             if kind().refusal(program) is None:
@@ -54,6 +70,7 @@ __all__ = [
     "Ellipsoid",
     "FrankWolfe",
     "Grid",
+    "Guided",
     "Iterate",
     "Local",
     "Method",

@@ -16,11 +16,13 @@ import numpy as np
 
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.history import FEASIBLE, Record, Standing, warn_if_astray
-from metricfit.oracles.base import Oracle, Vertex
+from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
-Status = Literal["optimal", "stalled", "max_calls", "max_seconds", "stopped"]
+# Calls of a walk on a small sample of the rows.
+FREE_CALLS = 200
+Status = Literal["optimal", "searched", "stalled", "max_calls", "max_seconds", "stopped"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +56,8 @@ class Method:
 
     ``accepts`` lists the curvatures of a minimised objective, ``needs_smooth`` whether it must have a
     gradient, ``constrained`` whether convex constraints are taken, ``nonconvex`` whether any others are.
-    "auto", the docs and the error text read these. ``head_start`` says that rules found on a sample of the
-    rows save calls.
+    "auto", the docs and the error text read these. ``proves`` says that the method's bound closes in on the
+    value where the oracle is exact; ``calibrates`` that counted labels are decided on calibrated probabilities.
     """
 
     name: ClassVar[str]
@@ -64,7 +66,8 @@ class Method:
     needs_smooth: ClassVar[bool] = False
     constrained: ClassVar[bool] = False
     nonconvex: ClassVar[bool] = False
-    head_start: ClassVar[bool] = False
+    proves: ClassVar[bool] = False
+    calibrates: ClassVar[bool] = False
     default_calls: ClassVar[int] = 1000
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
@@ -120,23 +123,13 @@ def _unit(loss: FloatArray) -> FloatArray:
 
 
 @dataclass
-class Walk:
-    """The oracle as methods see it: prices in, vertices out, every call counted against the budget."""
+class Budget:
+    """Oracle calls and seconds that may be spent, and those that were; all walks of one solve share it."""
 
-    program: Program
-    oracle: Oracle
-    tol: float = 1e-4
     max_calls: int = sys.maxsize
     max_seconds: float = np.inf
-    seed: int | None = None
-    vertices: list[Vertex] = field(default_factory=list)
     calls: int = 0
-    interrupted: bool = False
     started: float = field(default_factory=time.perf_counter)
-    _table: FloatArray = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._table = np.zeros((8, self.program.constant.size))
 
     @property
     def seconds(self) -> float:
@@ -148,10 +141,53 @@ class Walk:
         """Whether the time is used up."""
         return self.seconds >= self.max_seconds
 
+    @property
+    def left(self) -> int:
+        """How many calls are left."""
+        return max(self.max_calls - self.calls, 0)
+
+
+@dataclass
+class Walk:
+    """The oracle as methods see it: prices in, vertices out, every call counted against the budget."""
+
+    program: Program
+    oracle: OracleBase
+    tol: float = 1e-4
+    budget: Budget = field(default_factory=Budget)
+    seed: int | None = None
+    vertices: list[Vertex] = field(default_factory=list)
+    guide: Outcome | None = None
+    _table: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._table = np.zeros((8, self.program.constant.size))
+
+    def beside(
+        self, program: Program, oracle: OracleBase, tol: float | None = None, free: bool = False
+    ) -> Walk:
+        """Return a walk of its own, with another program or oracle, whose calls count here too.
+
+        Calls of a ``free`` one, which asks a small sample, do not count; half of the time left is its own.
+        """
+        own = Budget(FREE_CALLS, (self.budget.max_seconds - self.budget.seconds) / 2)
+        return Walk(
+            program, oracle, self.tol if tol is None else tol, own if free else self.budget, self.seed
+        )
+
+    @property
+    def calls(self) -> int:
+        """Oracle calls so far."""
+        return self.budget.calls
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is used up."""
+        return self.budget.late
+
     def expect(self, calls: int) -> None:
         """Say how many calls are coming, for oracles that can prepare for many."""
-        if hasattr(self.oracle, "expect"):
-            self.oracle.expect(min(calls, self.max_calls - self.calls))
+        self.oracle.expect(min(calls, self.budget.left))
 
     def call(self, price: FloatArray) -> int:
         """Ask for the best rule for ``price @ u`` and return its place in `vertices`."""
@@ -162,29 +198,22 @@ class Walk:
         self.spend()
         return self.add(self.oracle(_unit(loss), self.program.layout))
 
-    def spend(self) -> None:
-        """Count one pass over the rows; end the walk when the budget is used up."""
-        if self.calls >= self.max_calls:
+    def spend(self, calls: int = 1) -> None:
+        """Count passes over the rows; end the walk when the budget is used up."""
+        if self.budget.left < calls:
             raise _Exhausted("max_calls")
-        if self.seconds >= self.max_seconds and self.vertices:
+        if self.budget.late and self.vertices:
             raise _Exhausted("max_seconds")
-        self.calls += 1
+        self.budget.calls += calls
 
     def ask_all(self, losses: Sequence[FloatArray]) -> list[int]:
-        """Ask for the best rules for several losses, in one pass if the oracle can, within the budget."""
-        losses = losses[: max(self.max_calls - self.calls, 0)]
-        many = getattr(self.oracle, "many", None)
-        places: list[int] = []
-        if many is not None and len(losses) > 1:
-            for vertex in many([_unit(loss) for loss in losses], self.program.layout):
-                self.calls += 1
-                places.append(self.add(vertex))
-            return places
-        for loss in losses:
-            if places and self.late:
-                break
-            places.append(self.ask(loss))
-        return places
+        """Ask for the best rules for several losses, in one pass if the oracle can, as far as the budget goes."""
+        losses = losses[: self.budget.left]
+        if not losses:
+            return []
+        self.spend(len(losses))
+        answers = self.oracle.many([_unit(loss) for loss in losses], self.program.layout)
+        return [self.add(vertex) for vertex in answers]
 
     def add(self, vertex: Vertex) -> int:
         """Keep a vertex that came from elsewhere (a warm start)."""
@@ -248,27 +277,22 @@ def run(
     """Follow a method until it has converged, its budget is used up, or somebody stops it; keep the best."""
     best: Iterate | None = None
     bound, status, records = -np.inf, "stalled", []
+    proves = method.proves and walk.oracle.exact
     steps = method.steps(program, walk)
     interrupted, prices = False, None
     first: Standing | None = None
     found: Standing | None = None
     standing: Standing | None = None
     try:
-        if walk.interrupted:
-            raise KeyboardInterrupt
         for iterate in steps:
             found = Standing.of(program, iterate.u)
             first = first or found
             if standing is None or found.beats(standing):
                 best, standing = iterate, found
-            # Where labels are counted a bound is an estimate, and only the newest one knows all rules.
-            bound = (
-                iterate.bound
-                if np.isfinite(iterate.bound) and not walk.oracle.exact
-                else max(bound, iterate.bound)
-            )
+            if walk.oracle.exact:  # else a bound would be an estimate, and none is claimed
+                bound = max(bound, iterate.bound)
             prices = iterate.multipliers or prices
-            record = standing.record(program, walk.calls, walk.seconds, bound)
+            record = standing.record(program, walk.calls, walk.budget.seconds, bound)
             records.append(record)
             if verbose:
                 record.report()
@@ -279,7 +303,7 @@ def run(
                 status = "stopped"
                 break
         else:
-            status = "max_calls" if walk.calls >= walk.max_calls else "stalled"
+            status = "max_calls" if not walk.budget.left else "stalled" if proves else "searched"
     except _Exhausted as end:
         status = end.status
     except KeyboardInterrupt:
@@ -291,7 +315,12 @@ def run(
     finished = better(program, best, method.finish(program, walk, best))
     last = Standing.of(program, finished.u)
     gap = last.value - bound
-    if finished is not best and status in ("stalled", "max_calls") and last.kept and gap <= walk.tol:
+    if (
+        finished is not best
+        and status in ("stalled", "searched", "max_calls")
+        and last.kept
+        and gap <= walk.tol
+    ):
         status = "optimal"
     best = finished
     if last.kept:
@@ -299,7 +328,7 @@ def run(
     best = best if best.multipliers else replace(best, multipliers=prices)
     last = Standing.of(program, best.u)
     bound = min(bound, last.value) if last.kept else bound
-    records.append(last.record(program, walk.calls, walk.seconds, bound))
+    records.append(last.record(program, walk.calls, walk.budget.seconds, bound))
     if status != "optimal":
         path = (first or last, found or last, last)
         warn_if_astray(method.name, program, walk.oracle.margins, walk.calls, path)
@@ -325,4 +354,4 @@ def _first(program: Program, walk: Walk, interrupted: bool) -> Iterate:
     return best
 
 
-__all__ = ["FEASIBLE", "Iterate", "Method", "Outcome", "Record", "Status", "Walk", "better", "run"]
+__all__ = ["FEASIBLE", "Budget", "Iterate", "Method", "Outcome", "Record", "Status", "Walk", "better", "run"]

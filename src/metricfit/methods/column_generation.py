@@ -14,9 +14,9 @@ from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
 from metricfit.methods.master import feasibility
 from metricfit.methods.master.columns import Columns
-from metricfit.methods.master.counted import LINES
 from metricfit.methods.master.fewer_rules import fewer_rules
 from metricfit.methods.master.generation import generate
+from metricfit.methods.master.head_start import head_start
 from metricfit.methods.starts import first_rules
 from metricfit.problem import Program
 
@@ -24,31 +24,20 @@ from metricfit.problem import Program
 class ColumnGeneration(Method):
     """Mix all rules found so far as well as possible, and ask the multipliers for the next one.
 
-    Stops when value minus bound is at most ``tol``. With an exact oracle the bound is a proof. Where labels are
-    counted the plug-in rule need not be the cheapest, so the rules in use are also improved by exact scans of their
-    weights, and the walk may end "stalled" when it finds nothing new.
-
-    Parameters
-    ----------
-    lines : int
-        Where labels are counted: how many weights of the rules in use are scanned at most, see
-        `metricfit.methods.master.counted`.
+    Stops when value minus bound is at most ``tol``. With an exact oracle the bound is a proof. Without one it ends when
+    it finds nothing new, and claims no bound.
     """
 
     name = "column_generation"
     reference = "fully corrective Frank-Wolfe with Dantzig-Wolfe columns per cell"
     accepts = frozenset({Curvature.LINEAR, Curvature.CONVEX, Curvature.RATIO})
     constrained = True
-    head_start = True
+    proves = True
     default_calls = 1000
-
-    def __init__(self, lines: int = LINES) -> None:
-        if lines < 0:
-            raise ValueError(f"lines must be >= 0, got {lines!r}")
-        self.lines = lines
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the master's solution and the bound after each oracle call."""
+        head_start(self, program, walk)
         first_rules(program, walk)
         columns = Columns(program, walk.vertices)
         start: Iterate | None = None
@@ -58,13 +47,13 @@ class ColumnGeneration(Method):
             if start is not None and program.excess(start.u) > FEASIBLE:
                 return
         worst = False
-        for iterate in generate(program, walk, columns, self.lines, start):
+        for iterate in generate(program, walk, columns, start):
             worst = program.value(iterate.u) >= program.highest_value
             yield replace(iterate, settled=False) if worst else iterate
         if worst:
             # Every rule neglects some class, so that a mean of recalls is 0 for all mixtures and shows no way up.
             feasibility.add_constants(program, walk, columns)
-            yield from generate(program, walk, columns, self.lines)
+            yield from generate(program, walk, columns)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Drop rules that do nothing."""

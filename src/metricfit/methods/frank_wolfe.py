@@ -29,12 +29,12 @@ class FrankWolfe(Method):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the averaged confusion vector after each step."""
-        walk.expect(walk.max_calls)
-        weights = np.zeros(walk.max_calls)
+        walk.expect(walk.budget.max_calls)
+        weights = np.zeros(walk.budget.max_calls)
         first = walk.ask(balanced_loss(program, walk.oracle.margins))
         weights[first] = 1.0
         u = walk.vectors[first]
-        for t in range(1, walk.max_calls + 1):
+        for t in range(1, walk.budget.max_calls + 1):
             bound, new = walk.lower_bound(u)
             # Counted labels give no proof: a small gap may only mean that the oracle's answer was poor.
             yield Iterate(weights[:new].copy(), u, bound, settled=walk.oracle.exact)

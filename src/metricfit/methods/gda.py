@@ -80,10 +80,10 @@ class GDA(Pruned):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the average after each step."""
-        walk.expect(walk.max_calls)
+        walk.expect(walk.budget.max_calls)
         yield from self.opened(program, walk)
         game = _Game(program, walk)
-        left = walk.max_calls - walk.calls
+        left = walk.budget.left
         if self.step == "grid":
             for run, (down, up) in enumerate(product(GRID, GRID)):
                 share = left * (run + 1) // len(GRID) ** 2 - left * run // len(GRID) ** 2

@@ -66,7 +66,7 @@ class Grid(Pruned):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the best single rule so far."""
-        per_axis = max(1, int((walk.max_calls - walk.calls) ** (1 / _free(program)) + 1e-9))
+        per_axis = max(1, int((walk.budget.left) ** (1 / _free(program)) + 1e-9))
         s = (np.arange(per_axis) + 0.5) / per_axis
         odds = product(s / (1 - s), repeat=_free(program))
         losses = (_loss(program, np.array(chosen), walk.oracle.margins) for chosen in odds)

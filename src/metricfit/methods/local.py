@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
 from metricfit.data.layout import expand, shape_of
-from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
 from metricfit.methods.search.coordinate import CLOSING, CONSTRAINED, FIRST, FREE, polish, weights_of
 from metricfit.methods.search.corrective import descend, descend_within, merit
-from metricfit.methods.search.guard import generalising, warn_if_few
+from metricfit.methods.search.guard import warn_if_few
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.relaxation import bound_of_ratios
 from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules, diagonal_loss
@@ -45,16 +43,11 @@ class Local(Method):
     tries : int, optional
         How many rules are polished: the best of each start in the order of their values, then changed copies of
         the best of all. By default 1, and 6 where there are so few rows that each takes little time.
-    trust : float, optional
+    trust : float
         Where labels are counted and there are no constraints, the share of each row that the polish counts by its
-        probabilities, after a shift of each class that makes them fit the labels. A single label says little about
-        where a weight should stand, and the best breakpoint of thousands is the luckiest one; a probability says
-        what other rows like it would be. 0 counts labels only and polishes until no weight alone can be better on
-        the given rows. By default 0.5 from 500 rows and three decisions on if labels follow the
-        shifted probabilities about as they should, else 0.
-    shrink : bool
-        Whether to go back towards plain argmax as far as that is better on rows held out from those given (five
-        folds). It needs the plug-in oracle on rows in memory.
+        probabilities. A single label says little about where a weight should stand, and the best breakpoint of
+        thousands is the luckiest one; a probability says what other rows like it would be. 0 counts labels only and
+        polishes until no weight alone can be better on the given rows.
 
     Examples
     --------
@@ -76,15 +69,12 @@ class Local(Method):
     constrained = True
     nonconvex = True
 
-    def __init__(self, tries: int | None = None, shrink: bool = False, trust: float | None = None) -> None:
+    def __init__(self, tries: int | None = None, trust: float = 0.0) -> None:
         if tries is not None and (isinstance(tries, bool) or int(tries) != tries or tries < 0):
             raise ValueError(f"tries must be a whole number >= 0, got {tries!r}")
-        if not isinstance(shrink, bool):
-            raise ValueError(f"shrink must be True or False, got {shrink!r}")
-        if trust is not None and not 0 <= trust <= 1:
-            raise ValueError(f"trust must be a share from 0 to 1, or None, got {trust!r}")
-        self.tries, self.shrink, self.trust = tries, shrink, trust
-        self.warns = not shrink
+        if not 0 <= trust <= 1:
+            raise ValueError(f"trust must be a share from 0 to 1, got {trust!r}")
+        self.tries, self.trust = tries, float(trust)
 
     def calls(self, program: Program) -> int:
         """Return the budget of oracle calls; each scan of a weight counts as one."""
@@ -97,8 +87,7 @@ class Local(Method):
         profile, tries = Profile(program), self._tries(walk)
         random = np.random.default_rng(walk.seed if walk.seed is not None else 0)
         within = bool(program.limits) and program.convex_limits
-        if self.warns:
-            warn_if_few(walk.oracle, len(weights_of(program, argmax_loss(program))))
+        warn_if_few(walk.oracle, len(weights_of(program, argmax_loss(program))))
         starts = [_best(program, walk)] if walk.vertices else []
         for loss in self._losses(program, walk, random):
             starts.append(walk.ask(loss))
@@ -120,7 +109,7 @@ class Local(Method):
         if within:
             yield from descend_within(program, walk, profile)
         elif program.limits and min(map(program.excess, walk.vectors)) > FEASIBLE:
-            raise _infeasible(program, walk)
+            raise infeasible(program, walk)
         elif tries:
             yield from descend(program, walk, profile, _best(program, walk))
 
@@ -129,32 +118,17 @@ class Local(Method):
         rank = min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t], FIRST))
         return better(program, walk.single(rank), best)
 
-    def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
-        """Shrink towards plain argmax where that is asked for."""
-        return generalising(_Fold(self.tries, trust=self.trust), program, walk, best) if self.shrink else best
-
     def _tries(self, walk: Walk) -> int:
         if self.tries is not None:
             return int(self.tries)
-        rows = getattr(walk.oracle, "rows", None)
-        return TRIES[0] if isinstance(rows, Rows) and rows.proba.size <= FEW_ENTRIES else TRIES[1]
-
-    def _trust(self, program: Program, walk: Walk) -> float:
-        rows = getattr(walk.oracle, "rows", None)
-        if program.limits or walk.oracle.exact or not isinstance(rows, Rows):
-            return 0.0
-        if self.trust is not None:
-            return float(self.trust)
-        return rows.trust
+        rows = walk.oracle.n_rows
+        few = rows is not None and rows * walk.program.axes.n <= FEW_ENTRIES
+        return TRIES[0] if few else TRIES[1]
 
     def _losses(self, program: Program, walk: Walk, random: np.random.Generator) -> Iterator[FloatArray]:
         margins = walk.oracle.margins
         yield argmax_loss(program)
         yield balanced_loss(program, margins)
-        rows = getattr(walk.oracle, "rows", None)
-        shift = rows.shift if isinstance(rows, Rows) else getattr(walk.oracle, "prior_shift", None)
-        if shift is not None:
-            yield diagonal_loss(program, np.exp(shift))
         prior = margins.sum(axis=0)
         if np.all(prior > 0) and np.isin(np.arange(program.axes.n), program.axes.match).all():
             yield _surrogate(Problem(h_mean()).bind(program.axes, margins), program, walk)
@@ -170,10 +144,8 @@ class Local(Method):
         tries: int,
     ) -> Iterator[Iterate]:
         """Polish the best starts; then the best of all, changed at random; then look at all values of its weights."""
-        starts, trust = (
-            sorted(starts, key=lambda t: merit(program, walk.vectors[t])),
-            self._trust(program, walk),
-        )
+        starts = sorted(starts, key=lambda t: merit(program, walk.vectors[t]))
+        trust = 0.0 if program.limits or walk.oracle.exact else self.trust
         for attempt in range(tries):
             if attempt < len(starts):
                 place = starts[attempt]
@@ -185,14 +157,6 @@ class Local(Method):
             yield from polish(program, walk, profile, _best(program, walk), CLOSING)
 
 
-class _Fold(Local):
-    """The search on some of the rows, to see how it does on the others: few rows are no surprise."""
-
-    def __init__(self, tries: int | None, trust: float | None) -> None:
-        super().__init__(tries, trust=trust)
-        self.warns = False
-
-
 def _best(program: Program, walk: Walk) -> int:
     """Return the place of the best rule."""
     return min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t]))
@@ -200,21 +164,17 @@ def _best(program: Program, walk: Walk) -> int:
 
 def _surrogate(surrogate: Program, program: Program, walk: Walk) -> FloatArray:
     """Return the loss that is priced at the (nearly) best mixture for a concave metric."""
-    inner = replace(walk, program=surrogate, vertices=[])
-    profile = Profile(surrogate)
-    try:
-        place = inner.ask(balanced_loss(surrogate, walk.oracle.margins))
-        u = inner.vectors[place]
-        for iterate in islice(descend(surrogate, inner, profile, 0), SURROGATE_STEPS):
-            u = iterate.u
-    finally:
-        walk.calls = inner.calls
+    inner = walk.beside(surrogate, walk.oracle)
+    u = inner.vectors[inner.ask(balanced_loss(surrogate, walk.oracle.margins))]
+    for iterate in islice(descend(surrogate, inner, Profile(surrogate), 0), SURROGATE_STEPS):
+        u = iterate.u
     loss = surrogate.loss(surrogate.objective.gradient(u))
     loss = expand(loss, surrogate.layout, program.axes) if program.layout == "full" else loss
     return loss.reshape(shape_of(program.layout, program.axes))
 
 
-def _infeasible(program: Program, walk: Walk) -> InfeasibleError:
+def infeasible(program: Program, walk: Walk) -> InfeasibleError:
+    """Return the error that says how near the rules found come to the constraints."""
     least = min(walk.vectors, key=program.violation)
     violations = {str(limit.constraint): limit.violation(least) for limit in program.limits}
     alone = {str(limit.constraint): min(map(limit.violation, walk.vectors)) for limit in program.limits}

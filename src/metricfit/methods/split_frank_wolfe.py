@@ -88,9 +88,9 @@ class SplitFrankWolfe(Pruned):
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the achievable iterate; in the second half only when it is nearer to F than ever."""
-        walk.expect(walk.max_calls)
+        walk.expect(walk.budget.max_calls)
         yield from self.opened(program, walk)
-        half, nearest = (walk.max_calls - walk.calls) / 2, np.inf
+        half, nearest = (walk.budget.left) / 2, np.inf
         for t, pair in enumerate(self.pairs(program, walk), 1):
             apart = float(np.linalg.norm(pair.c - pair.f))
             if t <= half or apart < nearest:
@@ -100,11 +100,11 @@ class SplitFrankWolfe(Pruned):
     def pairs(self, program: Program, walk: Walk) -> Iterator[Pair]:
         """Yield the achievable and the feasible iterate after each call."""
         feasible = feasible_set(program, Domain.of(program, walk.oracle.margins))
-        weights = np.zeros(walk.max_calls + len(walk.vertices))
+        weights = np.zeros(walk.budget.max_calls + len(walk.vertices))
         weights[0] = 1.0
         c, lam = walk.vectors[0], np.zeros(program.constant.size)
         f = feasible(program.objective.gradient(program.uniform(walk.oracle.margins)))
-        steps = walk.max_calls - walk.calls
+        steps = walk.budget.left
         for t in range(1, steps + 1):
             pull = lam + self.zeta * (c - f)
             place = walk.call(program.objective.gradient(c) + pull)

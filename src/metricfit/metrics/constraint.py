@@ -44,5 +44,7 @@ def compare(metric: Metric, sense: Sense, limit: float) -> Constraint:
     """Return the constraint that compares a metric with a finite number."""
     checked = finite(limit)
     if checked is None:
-        raise ValueError(f"the limit of a constraint on {cut(str(metric))} must be a finite number, got {brief(limit)}")
+        raise ValueError(
+            f"the limit of a constraint on {cut(str(metric))} must be a finite number, got {brief(limit)}"
+        )
     return Constraint(metric, sense, checked)

@@ -184,7 +184,9 @@ def f1(c: Label | None = None, *, average: Average | None = None) -> Metric:
         c = _one_of("f1", c, average)
         return _f_rates(f"f1({c!r})", 1.0, hits(c), rows_of(c), decided(c))
     _one_of("f1", c, average)
-    return Mean(f"f1(average={average!r})", _f_rates("F1-measures", 1.0, each_hit, each_class, each_decided), average)
+    return Mean(
+        f"f1(average={average!r})", _f_rates("F1-measures", 1.0, each_hit, each_class, each_decided), average
+    )
 
 
 @recorded

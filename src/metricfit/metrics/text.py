@@ -53,7 +53,9 @@ def attributes(over: object, what: str) -> str | list[str]:
         return str(over)
     names = list(over) if isinstance(over, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{what}: over must be the name of an attribute, or a list of names; got {brief(over)}")
+        raise ValueError(
+            f"{what}: over must be the name of an attribute, or a list of names; got {brief(over)}"
+        )
     return [str(name) for name in names]
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
+from metricfit.calibration import Calibration, Report
 from metricfit.data.confusion import Axes
 from metricfit.data.layout import Layout
+from metricfit.data.rows import Rows
+from metricfit.kernels.scan import Scan
 from metricfit.types import FloatArray
 
 
@@ -31,7 +37,7 @@ class Vertex:
 
 @runtime_checkable
 class Oracle(Protocol):
-    """Linear minimisation over the achievable confusion tensors.
+    """Linear minimisation over the achievable confusion tensors: what every oracle must have.
 
     ``exact`` says whether the answer is the minimum over all randomised classifiers on the rows, so that bounds
     made of it are proofs. ``margins`` are the class priors in each cell, which no rule changes.
@@ -51,3 +57,91 @@ class Oracle(Protocol):
         ``losses`` has shape (rules, cells, s, decisions), ``weights`` has shape (cells, rules).
         """
         ...
+
+
+class OracleBase:
+    """What an oracle may be able to do beyond a call; an oracle that can says so by overriding the default.
+
+    Attributes
+    ----------
+    costly : bool
+        Whether a pass takes so long that rules found on a sample of the rows save time.
+    n_rows : int or None
+        The number of rows, where it is known.
+    calibration : Calibration or None
+        What the model's probabilities went through before rules are applied; None if they are used as they are.
+    report : Report or None
+        How that calibration was chosen and what it did.
+    """
+
+    axes: Axes
+    margins: FloatArray
+    exact: bool
+    costly: bool = False
+    n_rows: int | None = None
+    calibration: Calibration | None = None
+    report: Report | None = None
+
+    def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
+        """Return the best rule for a loss."""
+        raise NotImplementedError
+
+    def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
+        """Return the full confusion tensor of a mixture of plug-in rules."""
+        raise NotImplementedError
+
+    @property
+    def effective_rows(self) -> float:
+        """The number of equally weighted rows that tell as much as these do."""
+        rows = self.sample()
+        if rows is None or rows.weights is None or len(rows) != self.n_rows:
+            return float(self.n_rows or 0)
+        return 1 / float(np.sum(rows.weights**2))
+
+    def many(self, losses: Sequence[FloatArray], layout: Layout) -> list[Vertex]:
+        """Return the best rules for several losses; one pass after the other by default."""
+        return [self(loss, layout) for loss in losses]
+
+    def expect(self, calls: int) -> None:
+        """Prepare for many calls; nothing by default."""
+
+    def sample(self) -> Rows | None:
+        """Return some of the rows in memory, stratified by class and cell, all if they are few; None by default."""
+        return None
+
+    def scan(self, loss: FloatArray, layout: Layout, trust: float = 0.0) -> Scan | None:
+        """Return the rule of a loss with its weights ready to be scanned, on the sample unless there is a better way.
+
+        Where labels are counted, a share ``trust`` of each row may be counted by its probabilities.
+        """
+        rows = self.sample()
+        return None if rows is None else Scan(rows, 1.0 if self.exact else trust, loss, layout)
+
+    def soft(self) -> OracleBase | None:
+        """Return the oracle that counts the same rows by their probabilities, which is exact; None by default."""
+        return None
+
+    def calibrated(self) -> OracleBase | None:
+        """Return this oracle on calibrated probabilities; None where it has none to calibrate."""
+        return None
+
+
+class Adapted(OracleBase):
+    """An oracle of the user's own, which has what `Oracle` asks for and none of the further abilities."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self.oracle = oracle
+        self.axes, self.margins, self.exact = oracle.axes, oracle.margins, oracle.exact
+
+    def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
+        """Return the best rule for a loss."""
+        return self.oracle(loss, layout)
+
+    def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
+        """Return the full confusion tensor of a mixture of plug-in rules."""
+        return self.oracle.confusion(losses, weights, layout)
+
+
+def adapted(oracle: Oracle | OracleBase) -> OracleBase:
+    """Return an oracle with all abilities declared, whatever class it is of."""
+    return oracle if isinstance(oracle, OracleBase) else Adapted(oracle)

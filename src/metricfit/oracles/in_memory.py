@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-from metricfit.calibration.recalibration import log_ratio
+from metricfit.calibration import Calibration, Report
+from metricfit.calibration import fit as fit_calibration
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows, strata
 from metricfit.kernels import counting as kernels
 from metricfit.kernels.scan import Scan
-from metricfit.oracles.base import Vertex
+from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.oracles.files.blocks import (
     SAMPLE_ROWS,
     Block,
@@ -27,7 +29,7 @@ from metricfit.types import FloatArray
 COMPILED_WORK = 100_000_000
 
 
-class PluginOracle:
+class PluginOracle(OracleBase):
     """Decides every row by its post-shifted class probabilities and counts, in one pass.
 
     Parameters
@@ -39,6 +41,8 @@ class PluginOracle:
         all randomised classifiers on these rows.
     threads : int
         Number of threads that share a pass.
+    calibration, report : Calibration and Report, optional
+        What the probabilities of the rows went through already, and why.
 
     Examples
     --------
@@ -52,13 +56,19 @@ class PluginOracle:
     """
 
     def __init__(
-        self, rows: Rows, confusion: Literal["labels", "model"] = "labels", threads: int = 1
+        self,
+        rows: Rows,
+        confusion: Literal["labels", "model"] = "labels",
+        threads: int = 1,
+        calibration: Calibration | None = None,
+        report: Report | None = None,
     ) -> None:
         if confusion not in ("labels", "model"):
             raise ValueError(f"confusion must be 'labels' or 'model', got {confusion!r}")
         self.rows, self.axes, self.threads = rows, rows.axes, threads
-        self.exact = confusion == "model"
-        self.margins = rows.margins(soft=self.exact, threads=threads)
+        self.exact, self.n_rows = confusion == "model", len(rows)
+        self.calibration, self.report = calibration, report
+        self.margins = soft_margins(rows, threads) if self.exact else rows.margins()
         self.labels = None if self.exact else rows.labels
         self.engine: kernels.Engine = "auto"
 
@@ -66,12 +76,6 @@ class PluginOracle:
         """Use the compiled kernels from now on if so many passes are worth loading them."""
         if passes * len(self.rows) * self.axes.k > COMPILED_WORK:
             self.engine = "numba"
-
-    @cached_property
-    def prior_shift(self) -> FloatArray:
-        """For each class, the logarithm of its share of the labels over its mean probability."""
-        labels, means = (self.rows.margins(soft, self.threads).sum(axis=0) for soft in (False, True))
-        return log_ratio(labels, means)
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic."""
@@ -107,16 +111,27 @@ class PluginOracle:
         return np.asarray(tensor)
 
     def scan(self, loss: FloatArray, layout: Layout, trust: float = 0.0) -> Scan:
-        """Return the rule of a loss with its weights ready to be scanned, see `metricfit.kernels.scan`.
+        """Return the rule of a loss with its weights ready to be scanned, on all rows unless passes are costly."""
+        rows = self.sample() if self.costly else self.rows
+        return Scan(rows, 1.0 if self.exact else trust, loss, layout, self.engine)
 
-        Where labels are counted, a share ``trust`` of each row may be counted by its shifted probabilities.
-        """
-        if self.exact or not trust:
-            return Scan(self.rows, float(self.exact), loss, layout, self.engine)
-        return Scan(self.rows, trust, loss, layout, self.engine, shifted=True)
+    def soft(self) -> PluginOracle:
+        """Return the oracle that counts the same rows by their probabilities."""
+        return PluginOracle(self.rows, "model", self.threads, self.calibration, self.report)
+
+    def calibrated(self) -> PluginOracle:
+        """Return this oracle on probabilities that are calibrated on the labels, of a sample where rows are many."""
+        some, rows, kind = self.sample(), self.rows, "model" if self.exact else "labels"
+        made, report = fit_calibration(
+            some.proba, some.labels, some.weights, some.cells, len(self.axes.cells)
+        )
+        if made.is_identity:
+            return PluginOracle(rows, kind, self.threads, None, report)
+        calibrated = replace(rows, proba=made(rows.proba, rows.cells))
+        return PluginOracle(calibrated, kind, self.threads, made, report)
 
     @property
-    def costly(self) -> bool:
+    def costly(self) -> bool:  # type: ignore[override]
         """Whether a pass takes so long that the rules of a sample save time."""
         return worth_a_sample(*self.rows.proba.shape)
 
@@ -132,4 +147,13 @@ class PluginOracle:
         block = Block(rows.proba, rows.labels, rows.cells, rows.weights)
         counts = strata(rows.labels, rows.cells, None, len(self.axes.cells), self.axes.n)
         taken = block.taken(fractions(counts), draw_lots(0, len(rows)))
-        return sample_rows(self.axes, [taken], rows.margins(soft=False))
+        return sample_rows(self.axes, [taken], rows.margins())
+
+
+def soft_margins(rows: Rows, threads: int | None = None) -> FloatArray:
+    """Return the mean probability of each class in each cell, (cells, classes)."""
+    nothing = np.zeros(len(rows), np.int32)
+    tensor = kernels.confusion(
+        rows.proba, None, rows.cells, rows.weights, nothing, len(rows.axes.cells), 1, threads=threads
+    )
+    return np.asarray(tensor[:, :, 0])

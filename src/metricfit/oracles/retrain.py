@@ -12,7 +12,7 @@ from metricfit.data.confusion import Axes, Cells, encode_labels
 from metricfit.data.layout import Layout, expand, statistic
 from metricfit.data.rows import strata
 from metricfit.data.validation import check_lengths, check_weights
-from metricfit.oracles.base import Vertex
+from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.types import FloatArray, IntArray
 
 
@@ -24,7 +24,7 @@ class Trained(NamedTuple):
     decided: IntArray
 
 
-class RetrainOracle:
+class RetrainOracle(OracleBase):
     """Minimises a linear loss by retraining, where the plug-in oracle post-shifts fixed probabilities.
 
     Costs of a row are shifted to be non-negative gains, ``max_l L[i, l] - L[i, j]``, and the row enters the training

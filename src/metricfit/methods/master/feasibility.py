@@ -81,7 +81,7 @@ def _least_violating(program: Program, walk: Walk, columns: Columns, limits: Seq
     """Return u of a mixture whose largest violation is as small as possible."""
     problem = in_units(program, limits)
     best = None
-    for iterate in islice(generate(problem, walk, columns, 0), DIAGNOSIS_ROUNDS):
+    for iterate in islice(generate(problem, walk, columns), DIAGNOSIS_ROUNDS):
         if best is None or problem.value(iterate.u) < problem.value(best):
             best = iterate.u
         if problem.value(best) - iterate.bound <= walk.tol:
@@ -92,7 +92,7 @@ def _least_violating(program: Program, walk: Walk, columns: Columns, limits: Seq
 
 def _diagnosis(program: Program, walk: Walk, columns: Columns) -> InfeasibleError:
     # The answer is known; saying why may cost a few calls more than the budget.
-    walk.max_calls, walk.max_seconds = sys.maxsize, np.inf
+    walk.budget.max_calls, walk.budget.max_seconds = sys.maxsize, np.inf
     limits = program.limits
     together = _least_violating(program, walk, columns, limits)
     violations = {str(limit.constraint): limit.violation(together) for limit in limits}

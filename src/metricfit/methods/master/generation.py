@@ -12,7 +12,6 @@ import numpy as np
 from metricfit.exceptions import Unsolved
 from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.master.columns import Columns, Solution
-from metricfit.methods.master.counted import LINES, Lines, tilted
 from metricfit.methods.master.linear import corrected
 from metricfit.methods.master.master import Master, level_goal
 from metricfit.problem import Program
@@ -23,47 +22,43 @@ PATIENCE = 8
 
 
 def generate(
-    program: Program, walk: Walk, columns: Columns, n_lines: int = LINES, start: Iterate | None = None
+    program: Program, walk: Walk, columns: Columns, start: Iterate | None = None
 ) -> Iterator[Iterate]:
-    """Generate columns from the given ones, of which some mixture must keep the constraints: ``start``, if it is known.
-
-    ``n_lines`` matters only where labels are counted: the plug-in rule is then not quite the cheapest one, so
-    the rules in use are improved along at most that many lines before the walk is settled.
-    """
-    master = Master(program, walk)
+    """Generate columns from the given ones, of which some mixture must keep the constraints: ``start``, if it is known."""
+    master, pricing, ageing = Master(program, walk), Pricing(program, walk, columns), Ageing(columns)
     alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
-    previous = None
-    idle = np.zeros(len(columns), np.int64)
-    lines = Lines(walk, n_lines)
-    pricing = Pricing(program, walk, columns)
-    bound, priced, last, stuck = -np.inf, np.inf, np.inf, False
+    previous, last, stuck = None, np.inf, False
     while True:
         solution = best_mixture(master, columns, alpha, previous, stuck)
-        before, value = len(columns), program.value(solution.u)
-        # While lines are scanned nothing is priced: they start from rules that cost less than the plug-in rule.
-        if not lines.started or (lines.done and priced - value >= walk.tol):
-            bound, priced = pricing.add(solution), value
+        value, before = program.value(solution.u), len(columns)
+        bound = pricing.add(solution)
         prices = tuple(mu * solution.scale for mu in solution.multipliers)
-        weights = columns.weights(solution.alpha, len(walk.vertices))
-        settled = lines.done
-        yield Iterate(weights, solution.u, bound, prices, settled)
-        if not settled and (lines.started or value - bound <= walk.tol or len(columns) == before):
-            slope, _ = program.tangent(solution.u, solution.multipliers, solution.theta)
-            place = lines.next(columns, solution.alpha, program.loss(slope), value)
-            if place is not None:
-                columns.add(place, walk.vertices[place])
+        yield Iterate(columns.weights(solution.alpha, len(walk.vertices)), solution.u, bound, prices)
         fresh = len(columns) - before
-        if not fresh and settled and (value - bound <= walk.tol or (stuck and last - value <= walk.tol / 10)):
+        if not fresh and (value - bound <= walk.tol or (stuck and last - value <= walk.tol / 10)):
             return
         # At the best mixture the gap without a new column is zero, so this is not the best one yet.
-        stuck, last = not fresh and settled, value
-        alpha = np.append(solution.alpha, np.zeros(fresh))
-        idle = np.append(np.where(solution.alpha > 1e-9, 0, idle + 1), np.zeros(fresh, np.int64))
-        stale = idle > PATIENCE
-        if stale.sum() > len(columns) / 3:
-            columns.keep(~stale)
-            alpha, idle = alpha[~stale], idle[~stale]
-        previous = solution
+        stuck, last, previous = not fresh, value, solution
+        alpha = ageing.after(solution.alpha, fresh)
+
+
+class Ageing:
+    """Drops columns that have been idle for long, once they are many."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self.idle = np.zeros(len(columns), np.int64)
+
+    def after(self, alpha: FloatArray, fresh: int) -> FloatArray:
+        """Return the weights of the columns that are kept, after a round that added some fresh ones."""
+        added = np.zeros(fresh)
+        self.idle = np.append(np.where(alpha > 1e-9, 0, self.idle + 1), added.astype(np.int64))
+        alpha, stale = np.append(alpha, added), self.idle > PATIENCE
+        if stale.sum() <= len(self.columns) / 3:
+            return alpha
+        self.columns.keep(~stale)
+        self.idle = self.idle[~stale]
+        return alpha[~stale]
 
 
 def best_mixture(
@@ -124,7 +119,7 @@ class Pricing:
         return self.bound
 
     def _price(self, plane: Plane) -> FloatArray:
-        place = self.walk.ask(tilted(self.walk, self.program.loss(plane.slope)))
+        place = self.walk.call(plane.slope)
         bound = plane.offset + least(self.walk, self.columns, plane.slope, place)
         if bound >= self.best:
             self.best, self.anchor = bound, plane
@@ -133,7 +128,7 @@ class Pricing:
         return self.walk.vectors[place]
 
     def _tell(self, bound: float) -> None:
-        """Keep the best bound; of counted labels the newest: later rules can show that an older one was none."""
+        """Keep the best bound. An oracle that is not exact only lets us guess one, and the newest guess is the best."""
         if self.walk.oracle.exact:
             bound = max(self.bound, bound)
         self.bound = max(bound, self.program.lowest_value)
@@ -147,7 +142,7 @@ class Pricing:
             solution.theta if solution.level_theta is None else {**solution.theta, goal: solution.level_theta}
         )
         slope, height = replace(program, objective=goal).tangent(solution.u, solution.multipliers, theta)
-        place = self.walk.ask(tilted(self.walk, program.loss(slope)))
+        place = self.walk.call(slope)
         beaten_by = height + least(self.walk, self.columns, slope, place) - float(slope @ solution.u)
         self.columns.add(place, self.walk.vertices[place])
         if beaten_by >= 0:

@@ -53,12 +53,14 @@ def polish(
 
     ``trust`` is that of `metricfit.kernels.scan.Scan`: moves are judged by what they do to these counts.
     """
-    make = getattr(walk.oracle, "scan", None)
-    if make is None:
-        return
     vertex = walk.vertices[place]
-    scan: Scan = make(vertex.loss, program.layout, trust)
-    statistic, wanted = scan.statistic() if trust else vertex.statistic, weights_of(program, vertex.loss)
+    scan = walk.oracle.scan(vertex.loss, program.layout, trust)
+    if scan is None:
+        return
+    otherwise = (
+        trust > 0 or len(scan.rows) != walk.oracle.n_rows
+    )  # the scan counts in another way than the oracle
+    statistic, wanted = scan.statistic() if otherwise else vertex.statistic, weights_of(program, vertex.loss)
     for stage in stages:
         before, rounds = _merit(program, program.vector(statistic), stage.penalty), stage.sweeps
         while rounds:
@@ -70,7 +72,7 @@ def polish(
             if not moves:
                 break
             place = walk.ask(scan.loss.copy())
-            statistic = scan.statistic() if trust else walk.vertices[place].statistic
+            statistic = scan.statistic() if otherwise else walk.vertices[place].statistic
             after = _merit(program, program.vector(statistic), stage.penalty)
             yield walk.single(place)
             if before - after <= walk.tol:
@@ -103,9 +105,7 @@ def _round(
 def _compiled(scan: Scan, profile: Profile, walk: Walk, scans: int) -> bool:
     """Whether all weights can be gone through at once."""
     alike = scan.layout == "diagonal" and bool(np.all(scan.loss == scan.loss[:1]))
-    return (
-        profile.only is not None and scan.engine == "numba" and alike and walk.calls + scans <= walk.max_calls
-    )
+    return profile.only is not None and scan.engine == "numba" and alike and scans <= walk.budget.left
 
 
 def _sweep(scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stage: Stage) -> int:
@@ -114,7 +114,7 @@ def _sweep(scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stag
     sign, ratios = profile.only
     how = Sweep(stage.sweeps, NEAR, stage.reach is None, GAIN, walk.tol)
     moves, scans = scan.sweep(ratios.terms, sign, statistic, how)
-    walk.calls += scans - 1
+    walk.spend(min(scans - 1, walk.budget.left))
     return moves
 
 

@@ -18,10 +18,10 @@ def bound_of_ratios(program: Program, walk: Walk) -> float:
     under any constraints, which it ignores.
     """
     affine = Affine.of(program.objective, program)
-    make = getattr(walk.oracle, "scan", None)
-    if affine is None or make is None:
+    loss = np.zeros((len(program.axes.cells), 2, program.axes.k))
+    scan = None if affine is None else walk.oracle.scan(loss, "diagonal")
+    if affine is None or scan is None or len(scan.rows) != walk.oracle.n_rows:  # a sample proves nothing
         return -np.inf
-    scan = make(np.zeros((len(program.axes.cells), 2, program.axes.k)), "diagonal")
     total = affine.constant
     for j in range(program.axes.k):
         walk.spend()

@@ -8,7 +8,8 @@ user's collection.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
@@ -16,16 +17,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metricfit.calibration.recalibration import log_ratio
+from metricfit.calibration import fit as fit_calibration
 from metricfit.data.axes import distinct_labels
 from metricfit.data.confusion import Axes, Cells, class_labels
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
-from metricfit.oracles.base import Vertex
+from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.oracles.dask.cluster import runner, tree_sum
 from metricfit.oracles.dask.partitions import aligned_blocks, width
 from metricfit.oracles.dask.worker import (
     RawBlock,
+    calibrated_blocks,
     confusion_of,
     counts_of,
     facts_of,
@@ -123,7 +125,7 @@ class DaskRows:
         return tree_sum(run, run.each(part, self.groups, *arguments))
 
 
-class DaskOracle:
+class DaskOracle(OracleBase):
     """Decides rows by their post-shifted class probabilities and counts, on the workers of a Dask cluster.
 
     The answers are those of `PluginOracle` on the same rows: to the bit where labels are counted without weights, up to
@@ -140,8 +142,6 @@ class DaskOracle:
     ----------
     passes : int
         How often all probabilities were read.
-    prior_shift : array of shape (n,)
-        For each class, the logarithm of its share of the labels over its mean probability.
 
     Examples
     --------
@@ -156,11 +156,36 @@ class DaskOracle:
 
     def __init__(self, rows: DaskRows, confusion: Literal["labels", "model"] = "labels") -> None:
         self.rows, self.axes, self.passes = rows, rows.axes, 2
-        self.exact = confusion == "model"
-        self.counts, self.totals, self.soft = rows.total(margins_of, len(rows.axes.cells), rows.axes.n)
+        self.exact, self.n_rows = confusion == "model", rows.n_rows
+        self.counts, self.totals, self._soft_sums = rows.total(margins_of, len(rows.axes.cells), rows.axes.n)
         self.weight = float(self.totals.sum())
-        self.margins = (self.soft if self.exact else self.totals) / self.weight
-        self.prior_shift = log_ratio(self.totals.sum(axis=0), self.soft.sum(axis=0))
+
+    @property
+    def margins(self) -> FloatArray:  # type: ignore[override]
+        """The class priors of each cell."""
+        return np.asarray((self._soft_sums if self.exact else self.totals) / self.weight)
+
+    def soft(self) -> DaskOracle:
+        """Return the oracle that counts the same rows by their probabilities."""
+        other = copy(self)
+        other.exact = True
+        return other
+
+    def calibrated(self) -> DaskOracle:
+        """Return this oracle on probabilities that are calibrated on the sample's labels, on the workers."""
+        some = self.sample()
+        other = copy(self)
+        made, other.report = fit_calibration(
+            some.proba, some.labels, some.weights, some.cells, len(self.axes.cells)
+        )
+        if made.is_identity:
+            return other
+        run, rows = runner(), self.rows
+        other.calibration, other._sample = made, replace(some, proba=made(some.proba, some.cells))
+        other.rows = replace(rows, groups=run.keep(calibrated_blocks, rows.groups, made))
+        other.passes += 2
+        _, _, other._soft_sums = other.rows.total(margins_of, len(self.axes.cells), self.axes.n)
+        return other
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic, in one pass."""
@@ -179,7 +204,7 @@ class DaskOracle:
         return np.asarray(tensor / self.weight)
 
     @property
-    def costly(self) -> bool:
+    def costly(self) -> bool:  # type: ignore[override]
         """Whether a pass takes so long that the rules of a sample save time."""
         return worth_a_sample(self.rows.n_rows, self.axes.n)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from metricfit.calibration import Calibration
 from metricfit.data.axes import place_values
 from metricfit.data.columns import factorize
 from metricfit.data.confusion import Axes, Cells
@@ -114,6 +115,14 @@ def held_blocks(raw: list[RawBlock], axes: Axes, starts: dict[int, int]) -> list
         )
         for parts in joined
         if parts
+    ]
+
+
+def calibrated_blocks(held: list[HeldBlock], calibration: Calibration) -> list[HeldBlock]:
+    """Return the same rows with calibrated probabilities."""
+    return [
+        HeldBlock(replace(one.block, proba=calibration(one.block.proba, one.block.cells)), one.parts)
+        for one in held
     ]
 
 

@@ -6,17 +6,19 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from metricfit.calibration.recalibration import log_ratio
+from metricfit.calibration import fit as fit_calibration
 from metricfit.data.axes import distinct_labels
 from metricfit.data.confusion import Axes, Cells, encode_labels
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows, strata
 from metricfit.data.validation import check_lengths, check_proba, check_weights
-from metricfit.oracles.base import Vertex
+from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.oracles.files.blocks import SAMPLE_ROWS, Block, draw_lots, fractions, sample_rows
 from metricfit.oracles.files.sources import Source, ahead
 from metricfit.types import FloatArray, IntArray, Label
@@ -136,7 +138,7 @@ class Codes:
         return records["label"].astype(np.int32), cells, weights
 
 
-class ChunkedOracle:
+class ChunkedOracle(OracleBase):
     """Decides rows by their post-shifted class probabilities and counts, one block after the other.
 
     The answers are those of `PluginOracle` on the same rows: to the bit where labels are counted without weights,
@@ -155,8 +157,6 @@ class ChunkedOracle:
     ----------
     passes : int
         How often all probabilities were read.
-    prior_shift : array of shape (n,)
-        For each class, the logarithm of its share of the labels over its mean probability.
 
     Examples
     --------
@@ -178,18 +178,53 @@ class ChunkedOracle:
         self, rows: ChunkedRows, confusion: Literal["labels", "model"] = "labels", threads: int = 1
     ) -> None:
         self.rows, self.axes, self.threads = rows, rows.axes, threads
-        self.exact = confusion == "model"
+        self.exact, self.n_rows = confusion == "model", len(rows)
         self.total, self.passes = float(rows.totals.sum()), 1
         wanted, start = fractions(rows.counts, SAMPLE_ROWS), 0
         taken: list[Block] = []
-        self.soft = np.zeros(rows.totals.shape)
+        self._soft_sums = np.zeros(rows.totals.shape)
         for block in rows.blocks(check=True):
-            self.soft += block.soft_margins(len(self.axes.cells), threads)
+            self._soft_sums += block.soft_margins(len(self.axes.cells), threads)
             taken.append(block.taken(wanted, draw_lots(start, len(block))))
             start += len(block)
-        self.margins = (self.soft if self.exact else rows.totals) / self.total
-        self.prior_shift = log_ratio(rows.totals.sum(axis=0), self.soft.sum(axis=0))
         self._sample = sample_rows(self.axes, taken, rows.totals)
+
+    @property
+    def margins(self) -> FloatArray:  # type: ignore[override]
+        """The class priors of each cell."""
+        return (self._soft_sums if self.exact else self.rows.totals) / self.total
+
+    def soft(self) -> ChunkedOracle:
+        """Return the oracle that counts the same rows by their probabilities."""
+        other = copy(self)
+        other.exact = True
+        return other
+
+    def calibrated(self) -> ChunkedOracle:
+        """Return this oracle on probabilities that are calibrated on the sample's labels, block by block as they are read.
+
+        One pass counts the mean of the calibrated probabilities.
+        """
+        some, other = self._sample, copy(self)
+        made, other.report = fit_calibration(
+            some.proba, some.labels, some.weights, some.cells, len(self.axes.cells)
+        )
+        if made.is_identity:
+            return other
+        other.calibration, other._sample = made, replace(some, proba=made(some.proba, some.cells))
+        other._soft_sums = np.zeros(self.rows.totals.shape)
+        other.passes += 1
+        for block in other._blocks():
+            other._soft_sums += block.soft_margins(len(self.axes.cells), self.threads)
+        return other
+
+    def _blocks(self) -> Iterator[Block]:
+        """Yield all rows with the probabilities that rules are applied to."""
+        for block in self.rows.blocks():
+            if self.calibration is None:
+                yield block
+            else:
+                yield replace(block, proba=self.calibration(block.proba, block.cells))
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic, in one pass."""
@@ -199,7 +234,7 @@ class ChunkedOracle:
         """Return the rules of several losses and their statistics, in one pass."""
         self.passes += 1
         sums = np.zeros((len(losses), *losses[0].shape))
-        for block in self.rows.blocks():
+        for block in self._blocks():
             for total, loss in zip(sums, losses, strict=True):
                 total += block.counts(loss, self.axes.match, layout, self.exact, self.threads)
         return [Vertex(loss, total / self.total) for loss, total in zip(losses, sums, strict=True)]
@@ -208,12 +243,12 @@ class ChunkedOracle:
         """Return the full tensor of a mixture of rules, in one pass."""
         self.passes += 1
         tensor = np.zeros(self.axes.shape)
-        for block in self.rows.blocks():
+        for block in self._blocks():
             tensor += block.confusion(losses, weights, self.axes.match, layout, self.exact, self.threads)
         return tensor / self.total
 
     @property
-    def costly(self) -> bool:
+    def costly(self) -> bool:  # type: ignore[override]
         """Whether a pass takes so long that the rules of a sample save time."""
         return len(self.rows) > SAMPLE_ROWS
 

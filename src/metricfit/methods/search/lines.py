@@ -1,43 +1,24 @@
-"""What counted labels change: the plug-in rule of a price need not be the cheapest one there is.
-
-Probabilities may be miscalibrated, and labels are noisy. So prices are tilted before they are asked, such that the
-mean probability of each class meets its share of the labels. And when that brings nothing more, the rules that the
-mixture uses are improved weight by weight: one weight of a rule goes through all its values, and the value with the
-smallest counted cost makes a new rule.
-"""
+"""Lines: the rules of a mixture improved one weight at a time, by what counted labels say of every value of it."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Line, Scan
 from metricfit.kernels.scan_loops import prefix
 from metricfit.methods.base import Walk
 from metricfit.methods.master.columns import Columns
+from metricfit.methods.search.settings import SETTINGS, Settings
 from metricfit.types import FloatArray, IntArray
 
-# How many lines are scanned at most: what more of them would gain is far below the noise of the labels.
-LINES = 24
-# How far lines look, see `Scan.line`: rules in use are near the best ones.
-NEAR = 3.0
-# A line's costs are averaged over this share of the rows decided so, on either side: the best value of a smoothed
-# curve depends less on single rows, so it is nearer to that of unseen rows.
-SMOOTH = 0.05
 # Costs that differ by less, for prices of size one, are equal: prices are as exact as the solver of the master.
 EQUAL = 1e-7
 
 
-def tilted(walk: Walk, loss: FloatArray) -> FloatArray:
-    """Return a loss for probabilities that are scaled, class by class, to the classes' shares of the labels."""
-    if walk.oracle.exact or not hasattr(walk.oracle, "prior_shift"):
-        return loss
-    program, scale = walk.program, np.exp(walk.oracle.prior_shift)
-    if program.layout == "full":
-        return np.asarray(loss * scale[None, :, None])
-    asked = loss.copy()
-    named = program.axes.match >= 0
-    asked[:, 0, named] *= scale[program.axes.match[named]]
-    return asked
+def trust_in(rows: Rows, settings: Settings) -> float:
+    """Return the share of each row that scans count by its calibrated probabilities, the rest being its label."""
+    return settings.trust if len(rows) >= settings.trusted_rows and rows.axes.k > 2 else 0.0
 
 
 class Lines:
@@ -53,28 +34,20 @@ class Lines:
     Parameters
     ----------
     walk : Walk
-        Where rules are asked for. An exact oracle's answers cannot be improved, and not every oracle has a sample:
-        then there are no lines.
-    budget : int
-        How many lines to scan at most.
+        Where rules are asked for. Not every oracle has a sample to scan: then there are no lines.
+    settings : Settings
+        How many lines to scan at most, and how.
     """
 
-    def __init__(self, walk: Walk, budget: int) -> None:
-        self.walk, self.axes = walk, walk.program.axes
-        self.sample = getattr(walk.oracle, "sample", None)
-        # Where passes are costly, the sample itself is solved first, lines and all.
-        costly = getattr(walk.oracle, "costly", False)
-        self.budget = 0 if walk.oracle.exact or costly or self.sample is None else budget
+    def __init__(self, walk: Walk, settings: Settings = SETTINGS) -> None:
+        self.walk, self.axes, self.settings = walk, walk.program.axes, settings
+        self.rows = walk.oracle.sample()
+        self.budget = 0 if self.rows is None else settings.lines
         self.count, self.quiet = 0, 0
         self.value = np.inf
         self.order: IntArray = np.zeros(0, np.int64)
         self.scan: Scan | None = None
         self.scanned: IntArray = np.zeros(0, np.int64)
-
-    @property
-    def started(self) -> bool:
-        """Whether a line has been scanned."""
-        return self.count > 0
 
     @property
     def done(self) -> bool:
@@ -107,12 +80,12 @@ class Lines:
     def _scan(self, places: IntArray) -> Scan:
         """Return the rules of some vertices, one of each cell, ready to be scanned; often they are so already."""
         if self.scan is None or not np.array_equal(self.scanned, places):
-            assert self.sample is not None
+            assert self.rows is not None
             loss = np.stack([self.walk.vertices[place].loss[a] for a, place in enumerate(places)])
-            rows, layout = self.sample(), self.walk.program.layout
+            layout = self.walk.program.layout
             # Where scores are products with a whole matrix, probabilities take several times as long to count.
-            trust = 0.0 if layout == "full" else rows.trust
-            self.scan = Scan(rows, trust, loss, layout, shifted=trust > 0)
+            trust = 0.0 if layout == "full" else trust_in(self.rows, self.settings)
+            self.scan = Scan(self.rows, trust, loss, layout)
             self.scanned = places
         return self.scan
 
@@ -120,15 +93,19 @@ class Lines:
         """Set a decision's weight in each cell to its cheapest value if that gains so much; say if it does in any."""
         moved = False
         for cell in range(len(self.axes.cells)):
-            line = scan.line(decision, "slope" if self.axes.match[decision] >= 0 else "offset", cell, NEAR)
-            count = 0 if line is None else cheapest(scan, line, price, gain)
+            line = scan.line(
+                decision, "slope" if self.axes.match[decision] >= 0 else "offset", cell, self.settings.near
+            )
+            count = 0 if line is None else cheapest(scan, line, price, gain, self.settings.smooth)
             if line is not None and count != line.here:
                 scan.move(line, count)
                 moved = True
         return moved
 
 
-def cheapest(scan: Scan, line: Line, price: FloatArray, gain: float = 0.0) -> int:
+def cheapest(
+    scan: Scan, line: Line, price: FloatArray, gain: float = 0.0, smooth: float = SETTINGS.smooth
+) -> int:
     """Return how many rows of a line should be decided so that the rule costs least, smoothed over neighbours.
 
     As many as now, unless it costs less by more than ``gain``.
@@ -136,7 +113,7 @@ def cheapest(scan: Scan, line: Line, price: FloatArray, gain: float = 0.0) -> in
     data, places = scan.changes(line)
     cost = prefix((data * price.ravel()[places]).sum(axis=1))
     mass = prefix(line.part(0).weight)
-    cost = np.where(line.apart, smoothed(cost, mass, SMOOTH * float(mass[line.here])), np.inf)
+    cost = np.where(line.apart, smoothed(cost, mass, smooth * float(mass[line.here])), np.inf)
     least = cost.min()
     if least + gain >= cost[line.here]:
         return line.here

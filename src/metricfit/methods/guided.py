@@ -1,0 +1,125 @@
+"""Guided search on counted labels, the default where labels are counted: calibrated rules, then labels have the last word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from metricfit.functions.curvature import Curvature
+from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
+from metricfit.methods.column_generation import ColumnGeneration
+from metricfit.methods.local import infeasible
+from metricfit.methods.master import feasibility
+from metricfit.methods.master.columns import Columns
+from metricfit.methods.master.fewer_rules import fewer_rules
+from metricfit.methods.master.generation import best_mixture
+from metricfit.methods.master.master import Master
+from metricfit.methods.search.coordinate import FIRST, NEAR, Stage, polish
+from metricfit.methods.search.corrective import descend_within, merit
+from metricfit.methods.search.guide import Guide
+from metricfit.methods.search.lines import Lines
+from metricfit.methods.search.profile import Profile
+from metricfit.methods.search.settings import SETTINGS, Settings
+from metricfit.methods.starts import argmax_loss, balanced_loss
+from metricfit.problem import Program
+
+# The polish of a rule: violations cost little at first, so that a rule may leave the constraints for a better way in.
+BROAD = (Stage(1, None, 1.0), Stage(2, None, 10.0))
+CLOSE = (Stage(2, NEAR, FIRST),)
+
+
+class Guided(Method):
+    """Solve the calibrated problem exactly, then search the labels from there.
+
+    The plug-in rule of a loss is the cheapest one by calibrated probabilities, not by counted labels. So the problem is
+    solved on calibrated probabilities first, with its counts corrected by what the labels say of its mixture. Where
+    there are constraints, which must hold on the labels, the best of its rules are then polished weight by weight
+    and mixed as well as the labels' own master problem can. No bound is claimed; ``result.calibrated`` has that of the
+    calibrated problem.
+
+    Parameters
+    ----------
+    settings : Settings
+        What the search was tuned to.
+    """
+
+    name = "guided"
+    reference = "calibrated column generation, then exact scans and the best mixture on labels"
+    accepts = frozenset(Curvature)
+    constrained = True
+    nonconvex = True
+    calibrates = True
+
+    def __init__(self, settings: Settings = SETTINGS) -> None:
+        self.settings = settings
+
+    def calls(self, program: Program) -> int:
+        """Return the budget of oracle calls; each scan of a weight counts as one."""
+        weights = 2 * program.axes.k * len(program.axes.cells)
+        return 2 * ColumnGeneration.default_calls + 4 * weights * self.settings.polished
+
+    def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Yield the guide's mixtures by labels, then what the search reaches."""
+        soft = walk.oracle.soft()
+        if soft is None:
+            raise ValueError(
+                f"{self.name} needs an oracle that can count rows by their probabilities; use another method"
+            )
+        guide = Guide(program, walk, soft, self.settings)
+        yield from guide.rounds()
+        for loss in (argmax_loss(program), balanced_loss(program, walk.oracle.margins)):
+            yield walk.single(guide.ask(loss))
+        if program.limits:
+            yield walk.single(guide.without_limits())
+            yield from self._polished(program, walk)
+            yield from self._mixed(program, walk)
+
+    def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
+        """Drop rules that do nothing."""
+        convex = ColumnGeneration().refusal(program) is None
+        return fewer_rules(program, walk, best, slack) if convex and best.weights.ndim == 2 else best
+
+    def _polished(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Improve the best single rules weight by weight, by counted labels."""
+        profile = Profile(program)
+
+        def best(penalty: float, count: int) -> list[int]:
+            return sorted(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t], penalty))[
+                :count
+            ]
+
+        for place in best(1.0, self.settings.polished):
+            yield from polish(program, walk, profile, place, BROAD)
+        for place in best(FIRST, 1):
+            yield from polish(program, walk, profile, place, CLOSE)
+
+    def _mixed(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Yield the best mixtures by labels, of the rules so far and of some that its multipliers and lines add."""
+        if ColumnGeneration().refusal(program) is not None:
+            if program.convex_limits:
+                yield from descend_within(program, walk, Profile(program))
+            elif min(map(program.excess, walk.vectors)) > FEASIBLE:
+                raise infeasible(program, walk)
+            return
+        columns, start = Columns(program, walk.vertices), None
+        for start in feasibility.reach(program, walk, columns):
+            yield start
+        master, lines, priced = Master(program, walk), Lines(walk, self.settings), 0
+        alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
+        solution = None
+        while True:
+            solution = best_mixture(master, columns, alpha, solution)
+            prices = tuple(mu * solution.scale for mu in solution.multipliers)
+            yield Iterate(columns.weights(solution.alpha, len(walk.vertices)), solution.u, multipliers=prices)
+            slope, _ = program.tangent(solution.u, solution.multipliers, solution.theta)
+            place, before = None, len(columns)
+            if priced < self.settings.pricings:
+                place, priced = walk.call(slope), priced + 1
+            else:
+                place = lines.next(columns, solution.alpha, program.loss(slope), program.value(solution.u))
+            if place is None:
+                return
+            if not columns.add(place, walk.vertices[place]):  # the price has nothing new to offer
+                priced = self.settings.pricings
+            alpha = np.append(solution.alpha, np.zeros(len(columns) - before))

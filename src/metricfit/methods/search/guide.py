@@ -1,0 +1,110 @@
+"""The guide of a search on counted labels: the problem on calibrated probabilities, corrected by what the labels say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from metricfit.data.layout import shape_of
+from metricfit.exceptions import InfeasibleError
+from metricfit.methods.base import Iterate, Method, Outcome, Walk, run
+from metricfit.methods.column_generation import ColumnGeneration
+from metricfit.methods.local import Local
+from metricfit.methods.search.settings import Settings
+from metricfit.oracles.base import OracleBase, Vertex
+from metricfit.oracles.corrected import CorrectedOracle, label_factor
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+# Rules of less weight in a mixture are not counted.
+LIGHT = 1e-9
+
+
+class Guide:
+    """Solves the calibrated problem exactly, counts its mixture by labels, corrects the problem, and solves it again.
+
+    Parameters
+    ----------
+    program : Program
+        The problem by counted labels.
+    walk : Walk
+        Where rules are counted by labels; its oracle can count the same rows by probabilities.
+    settings : Settings
+        How often, and how well.
+    """
+
+    def __init__(self, program: Program, walk: Walk, soft: OracleBase, settings: Settings) -> None:
+        self.labels, self.walk, self.soft, self.settings = program, walk, soft, settings
+        self.program = program.problem.bind(program.axes, soft.margins)
+        generates = ColumnGeneration().refusal(self.program) is None
+        self.method: Method = ColumnGeneration() if generates else Local(tries=1)
+        self.known: list[Vertex] = []
+        self.places: dict[bytes, int] = {}
+
+    def rounds(self) -> Iterator[Iterate]:
+        """Yield the mixture of each round, counted by labels; the first outcome is left in ``walk.guide``."""
+        factor = np.ones(shape_of(self.program.layout, self.program.axes))
+        for attempt in range(self.settings.rounds):
+            try:
+                outcome, weights = self._solved(self.program, factor, attempt)
+            except InfeasibleError:  # labels may still keep what calibrated probabilities do not
+                return
+            if not attempt:
+                self.walk.guide = outcome
+            mixture = self._counted(weights)
+            counted = _mixed(self.walk.vertices, mixture)
+            yield Iterate(mixture, self.labels.vector(counted), multipliers=outcome.best.multipliers)
+            following = label_factor(
+                counted, _mixed(self.known, weights), self.program.layout, self.walk.oracle.effective_rows
+            )
+            if np.abs(following / factor - 1).max() <= self.settings.factor_change:
+                return
+            factor = following
+
+    def without_limits(self) -> int:
+        """Return the place of the heaviest rule of the calibrated problem without its constraints."""
+        free = replace(self.program, limits=())
+        _, weights = self._solved(free, np.ones(shape_of(free.layout, free.axes)), 1)
+        places = [int(row.argmax()) for row in weights]
+        return self.ask(np.stack([self.known[t].loss[a] for a, t in enumerate(places)]))
+
+    def ask(self, loss: FloatArray) -> int:
+        """Count a rule by labels, unless it was counted already; return its place."""
+        key = loss.tobytes()
+        if key not in self.places:
+            self.places[key] = self.walk.ask(loss)
+        return self.places[key]
+
+    def _solved(self, program: Program, factor: FloatArray, attempt: int) -> tuple[Outcome, FloatArray]:
+        """Solve with corrected counts; return the outcome and its mixture of the rules known then."""
+        oracle = CorrectedOracle(self.soft, factor) if attempt else self.soft
+        trial = self.walk.beside(program, oracle, self.settings.guide_tol if attempt else None)
+        for vertex in self.known:  # their rules stay as they are, only their counts change
+            trial.add(replace(vertex, statistic=vertex.statistic * factor))
+        outcome = run(self.method, program, trial)
+        if outcome.status == "stopped":  # nobody but the user stops it
+            raise KeyboardInterrupt
+        self.known = [replace(vertex, statistic=vertex.statistic / factor) for vertex in trial.vertices]
+        weights = np.zeros((len(program.axes.cells), len(self.known)))
+        weights[:, : outcome.best.weights.shape[-1]] = np.atleast_2d(outcome.best.weights)
+        weights[weights < LIGHT] = 0.0
+        return outcome, weights / weights.sum(axis=1, keepdims=True)
+
+    def _counted(self, weights: FloatArray) -> FloatArray:
+        """Count the rules of a mixture by labels; return the mixture over the walk's vertices."""
+        used = np.flatnonzero(weights.any(axis=0))
+        fresh = [t for t in used if self.known[t].loss.tobytes() not in self.places]
+        for t, place in zip(fresh, self.walk.ask_all([self.known[t].loss for t in fresh]), strict=False):
+            self.places[self.known[t].loss.tobytes()] = place
+        mixture = np.zeros((len(weights), len(self.walk.vertices)))
+        for t in used:
+            mixture[:, self.ask(self.known[t].loss)] += weights[:, t]
+        return mixture
+
+
+def _mixed(vertices: list[Vertex], weights: FloatArray) -> FloatArray:
+    """Return the statistic of a mixture."""
+    used = np.flatnonzero(weights.any(axis=0))
+    return np.asarray(sum(weights[:, t, None, None] * vertices[t].statistic for t in used))

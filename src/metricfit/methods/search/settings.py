@@ -1,0 +1,53 @@
+"""The numbers that the search on counted labels was tuned to, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How labels are searched.
+
+    Tuned on G-mean under precision floors, rows not used deciding: Abalone, PageBlock, MACHO and SatImage with linear and
+    boosted models, CovType with 20,000 rows (``benchmarks/worlds``).
+
+    Attributes
+    ----------
+    rounds : int
+        How often the guiding problem is solved again with what the labels say of its mixture.
+    guide_tol : float
+        The gap to which the rounds after the first are solved.
+    factor_change : float
+        Rounds end when no factor changes by more than this share.
+    polished : int
+        How many rules are polished weight by weight.
+    pricings : int
+        How many rules are priced by the multipliers of the labels' own master problem.
+    lines : int
+        How many weights of the rules in use are scanned at most: what more would gain is below the noise of labels.
+    near : float
+        How far lines look, see `metricfit.kernels.scan.Scan.line`: rules in use are near the best ones.
+    smooth : float
+        A line's costs are averaged over this share of the rows decided so, on either side: the best value of a
+        smoothed curve depends less on single rows.
+    trust : float
+        The share of each row that lines count by its calibrated probabilities. A label says what one row was, a
+        probability what rows like it are.
+    trusted_rows : int
+        The number of rows from which on they do.
+    """
+
+    rounds: int = 3
+    guide_tol: float = 1e-3
+    factor_change: float = 0.01
+    polished: int = 3
+    pricings: int = 3
+    lines: int = 10
+    near: float = 3.0
+    smooth: float = 0.05
+    trust: float = 0.5
+    trusted_rows: int = 500
+
+
+SETTINGS = Settings()

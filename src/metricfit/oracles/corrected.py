@@ -1,0 +1,81 @@
+"""Soft labels set right by counted ones: each kind of hit is scaled by what the labels say of it.
+
+Calibrated probabilities can still be wrong for the rows that a rule picks. So the counts of a rule are multiplied, decision
+by decision, by the ratio of counted to expected hits that the present mixture has. The cheapest rule for the scaled
+counts is the plug-in rule of the scaled loss, so that the corrected problem has an exact oracle too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from metricfit.data.layout import Layout
+from metricfit.oracles.base import OracleBase, Vertex
+from metricfit.types import FloatArray
+
+# No ratio of counted to expected hits is believed beyond this factor: few labels cannot show it.
+FURTHEST = 2.0
+
+
+class CorrectedOracle(OracleBase):
+    """An exact oracle whose statistics are scaled entry by entry.
+
+    Parameters
+    ----------
+    soft : oracle
+        Counts rows by their probabilities.
+    factor : array of the shape of a loss
+        What counts are multiplied by.
+    """
+
+    exact = True
+
+    def __init__(self, soft: OracleBase, factor: FloatArray) -> None:
+        self.uncorrected, self.factor = soft, factor
+        self.axes, self.margins = soft.axes, soft.margins
+
+    def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
+        """Return the cheapest rule by scaled counts; its loss is the scaled one, so that it names the rule itself."""
+        vertex = self.uncorrected(loss * self.factor, layout)
+        return Vertex(vertex.loss, vertex.statistic * self.factor)
+
+    def many(self, losses: Sequence[FloatArray], layout: Layout) -> list[Vertex]:
+        """Return the cheapest rules for several losses."""
+        answers = self.uncorrected.many([loss * self.factor for loss in losses], layout)
+        return [Vertex(vertex.loss, vertex.statistic * self.factor) for vertex in answers]
+
+    def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
+        """Return the full tensor of a mixture of rules, not corrected."""
+        return self.uncorrected.confusion(losses, weights, layout)
+
+
+def label_factor(counted: FloatArray, expected: FloatArray, layout: Layout, rows: float) -> FloatArray:
+    """Return by what to multiply expected counts of a mixture so that they follow the labels, shrunk by sampling error.
+
+    ``rows`` is the (effective) number of rows. The logarithm of a ratio is moved towards 0 by the positive part of
+    James and Stein's rule: a ratio within one standard error of 1 is left at 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> expected = np.array([[[0.30, 0.10], [0.5, 0.5]]])
+    >>> counted = np.array([[[0.24, 0.11], [0.5, 0.5]]])
+    >>> label_factor(counted, expected, "diagonal", 100).round(2)  # too few rows to tell
+    array([[[1., 1.],
+            [1., 1.]]])
+    >>> label_factor(counted, expected, "diagonal", 10_000).round(2)
+    array([[[0.8, 1.1],
+            [1. , 1. ]]])
+    """
+    made = expected[:, 1:] if layout == "diagonal" else expected.sum(axis=1, keepdims=True)
+    hits = np.s_[:, :1] if layout == "diagonal" else np.s_[:, :]
+    share = np.divide(expected[hits], made, out=np.zeros_like(expected[hits]), where=made > 0)
+    count = expected[hits] * rows
+    error = np.sqrt((1 - np.clip(share, 0.0, 0.98)) / np.maximum(count, 0.5))
+    ratio = np.log((counted[hits] * rows + 0.5) / (count + 0.5))
+    kept = np.maximum(0.0, 1 - error**2 / np.maximum(ratio**2, 1e-12))
+    factor = np.ones_like(expected)
+    factor[hits] = np.exp(np.clip(kept * ratio, -np.log(FURTHEST), np.log(FURTHEST)))
+    return factor
