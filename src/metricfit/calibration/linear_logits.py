@@ -75,6 +75,10 @@ class Diagonal:
         # One number for all classes, so that a change of t is a change of temperature and of nothing else.
         self.centre = np.full(n, float(data.weights @ data.z.mean(axis=1) / data.weights.sum()))
 
+    def of(self, data: Data) -> Diagonal:
+        """Return the same core of other rows."""
+        return Diagonal(data, own=bool(self.own.size))
+
     @cached_property
     def _centred(self) -> FloatArray:
         return self.data.z - self.centre.astype(self.data.z.dtype)
@@ -135,6 +139,10 @@ class Full:
         self.own, self.bias = np.diag(places[:, :n]).copy(), places[:, n].copy()
         self.centre = np.asarray(data.weights @ data.z / data.weights.sum())
         self._classes, self._features = np.triu_indices(n), np.triu_indices(n + 1)
+
+    def of(self, data: Data) -> Full:
+        """Return the same core of other rows."""
+        return Full(data)
 
     @cached_property
     def _rows(self) -> FloatArray:

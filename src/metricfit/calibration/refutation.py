@@ -98,12 +98,12 @@ def refuted(
     (None, 'too sure')
     """
     proba = np.asarray(proba)
-    rows = sample(proba, np.asarray(labels), weights, cells, settings, seed)
+    rows = sample(proba, np.asarray(labels), weights, cells, settings.rows(proba.shape[1]), seed=seed)
     n, size = proba.shape[1], len(rows.labels)
     if not size or n < 2:
         return ()
     weights = rows.weights / rows.weights.max()
-    z = np.log(np.maximum(rows.proba, settings.floor))
+    z = np.log(np.maximum(rows.proba, settings.floors[0]))
     told = rows.proba / rows.proba.sum(axis=1, keepdims=True)
     mean = np.einsum("ij,ij->i", told, z)
     # The steepness is tested like one more class: what its sum expects and gets, and how far a row can move it.
