@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,41 +85,37 @@ def fit(
         none = _none(rows, settings)
         return Calibration.identity(n), _report(rows, n_cells, [none], none, none.losses, Calibration.identity(n))
     entries = list(candidates(rows, settings))
-    chosen = entries[walk([entry.losses for entry in entries], rows.weights, settings)]
+    chosen = entries[walk(entries, rows.weights, settings)]
     if n_cells > 1 and n_cells * (n + 1) ** 2 <= settings.cell_entries:
         more = [chosen, *candidates_in_cells(rows, chosen, n_cells, settings)]
-        chosen = more[walk([entry.losses for entry in more], rows.weights, settings)]
+        chosen = more[walk(more, rows.weights, settings)]
         entries += more[1:]
     calibration = chosen.final(rows if len(rows.labels) < settings.choice_rows else sample(*data, most, seed=seed))
     return calibration, _report(rows, n_cells, entries, chosen, honest(entries, rows, settings), calibration)
 
 
-def walk(losses: list[FloatArray], weights: FloatArray, settings: Settings) -> int:
-    """Return the place of the candidate chosen: each must beat the best before it by more than noise.
+def walk(entries: Sequence[Entry], weights: FloatArray, settings: Settings, rows: Any = slice(None)) -> int:
+    """Return the place of the candidate chosen, by the losses of some rows.
 
-    Examples
-    --------
-    >>> walk([np.array([0.5, 0.6]), np.array([0.6, 0.4])], np.ones(2), SETTINGS)  # rows disagree
-    0
+    Another family must beat the best before it by more than noise; another ridge of the same family by anything.
     """
-    best, share = 0, weights / weights.sum()
-    for c in range(1, len(losses)):
-        gains = losses[best] - losses[c]
+    best, share = 0, weights[rows] / weights[rows].sum()
+    for c in range(1, len(entries)):
+        gains = entries[best].losses[rows] - entries[c].losses[rows]
         gain = share @ gains
-        error = np.sqrt(share**2 @ (gains - gain) ** 2)
-        if gain > settings.gain and gain > settings.errors * error:
+        noise = settings.errors * np.sqrt(share**2 @ (gains - gain) ** 2)
+        if gain > (0 if entries[c].name == entries[best].name else max(noise, settings.gain)):
             best = c
     return best
 
 
-def honest(entries: list[Entry], rows: Sample, settings: Settings) -> FloatArray:
+def honest(entries: Sequence[Entry], rows: Sample, settings: Settings) -> FloatArray:
     """Return the losses of each fold under the candidate that the other folds choose."""
-    losses = np.array([entry.losses for entry in entries])
     made = np.empty(len(rows.labels))
     for fold in rows.folds:
         rest = np.ones(len(made), dtype=bool)
         rest[fold] = False
-        made[fold] = losses[walk(list(losses[:, rest]), rows.weights[rest], settings), fold]
+        made[fold] = entries[walk(entries, rows.weights, settings, rest)].losses[fold]
     return made
 
 
@@ -154,7 +150,7 @@ def candidates(rows: Sample, settings: Settings) -> Iterator[Entry]:
         core = Diagonal(_data(rows, higher, settings), own=False)
         entry, params = _parametric(core, Family("temperature_bias"), higher, starts[-1], rows, settings)
         yield entry
-        if not walk([entries[-1].losses, entry.losses], rows.weights, settings):
+        if rows.weights @ entry.losses >= rows.weights @ entries[-1].losses:
             break
         entries[-1], starts[-1], simple, floor = entry, params, core, higher
     least = min(rows.weights @ entry.losses for entry in entries)
@@ -169,6 +165,8 @@ def candidates(rows: Sample, settings: Settings) -> Iterator[Entry]:
         params = families.embedded(starts[-1], simple, core)
         for place, ridge in enumerate(ridges):
             entry, params = _parametric(core, Family(name, ridge), floor, params, rows, settings)
+            if not families.upright(core, params):
+                break
             yield entry
             if place and rows.weights @ entry.losses >= least:
                 break

@@ -82,6 +82,19 @@ def embedded(params: FloatArray, core: Core, into: Core) -> FloatArray:
     return made
 
 
+def upright(core: Core, params: FloatArray) -> bool:
+    """Return whether a class gets likelier, over all classes, where the model says so.
+
+    Labels that contradict the model would turn matrices and factors of classes upside down.
+    """
+    n = core.data.n
+    if isinstance(core, Full):
+        change = params[1:].reshape(n, n + 1)[:, :n]
+        others = (change.sum() - np.trace(change)) / (n * (n - 1))
+        return bool(1 + params[0] + np.trace(change) / n > others)
+    return bool((1 + params[0] + params[core.own] > 0).all())
+
+
 def calibration_of(family: Family, core: Core, params: FloatArray, floor: float) -> Calibration:
     """Return the calibration that parameters stand for."""
     n, centre = core.data.n, core.centre

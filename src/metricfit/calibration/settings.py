@@ -49,14 +49,14 @@ class Settings:
     """
 
     folds: int = 5
-    errors: float = 1.0
+    errors: float = 0.7
     gain: float = 1e-4
     floors: tuple[float, ...] = (1e-7, 1e-4, 1e-3, 1e-2)
     bias_ridge: float = 3.0
     steepness_ridge: float = 3.0
     vector_ridges: tuple[float, ...] = (10.0,)
     matrix_ridges: tuple[float, ...] = (300.0, 30.0, 3.0)
-    cell_ridges: tuple[float, ...] = (100.0, 10.0, 1.0)
+    cell_ridges: tuple[float, ...] = (100.0, 10.0)
     vector_classes: int = 150
     matrix_classes: int = 24
     cell_entries: int = 1 << 20
