@@ -181,9 +181,9 @@ def _floors(rows: Sample, settings: Settings) -> list[float]:
     made = []
     for floor in settings.floors[1:]:
         seen = rows.weights @ (mine < floor)
-        if seen > 2:
+        if seen > 0.5:
             told = rows.weights @ np.where(rows.proba < floor, rows.proba, 0.0).sum(axis=1)
-            if seen > told + 3 * np.sqrt(told) + 2:
+            if seen > told + 3 * np.sqrt(told) + 0.5:
                 made.append(floor)
     return made
 
@@ -200,7 +200,6 @@ def _parametric(
 
     def final(all_rows: Sample) -> Calibration:
         whole = core if all_rows is rows else core.of(_data(all_rows, floor, settings))
-        # Centres differ a little, which is no matter: parameters are where Newton's method starts.
         return families.calibration_of(
             family, whole, families.fitted(whole, family, params, settings, FINE), floor
         )

@@ -63,13 +63,19 @@ def without_each_fold(
 ) -> Iterator[FloatArray]:
     """Yield the parameters fitted without each fold, by Newton's step from those of all rows.
 
-    The sums of a fold are taken off those of all rows, so that all folds cost one pass over the rows.
+    The sums of a fold are taken off those of all rows, so that all folds cost one pass over the rows. Where rows are
+    few for the parameters the step is too short, which would flatter rich families; more steps are cheap there.
     """
     mask = family.mask(core, settings)
-    sums = [core.derivatives(evaluate(core.logits(params, f), core.data.labels[f])[1], f) for f in folds]
+    labels = core.data.labels
+    sums = [core.derivatives(evaluate(core.logits(params, f), labels[f])[1], f) for f in folds]
     gradient, hessian = sum(g for g, _ in sums), sum(h for _, h in sums)
-    for g, h in sums:
+    few = len(labels) < settings.rows_per_parameter * len(mask.free)
+    for fold, (g, h) in zip(folds, sums, strict=True):
         new = params + mask.step(gradient - g, hessian - h, params)
+        if few:
+            rest = core.of(core.data.without(fold))
+            new = minimise(rest, mask, new, ROUGH / 10, steps=5)
         new[0] = np.clip(new[0], settings.flattest - 1, settings.steepest - 1)
         yield new
 
