@@ -78,5 +78,7 @@ def test_integer_weights_are_repeated_rows():
     found = []
     for data in (once, often):
         core = Full(data)
-        found.append(minimise(core, Family("dirichlet", 5.0).mask(core, SETTINGS), np.zeros(core.size), 1e-10))
+        found.append(
+            minimise(core, Family("dirichlet", 5.0).mask(core, SETTINGS), np.zeros(core.size), 1e-10)
+        )
     np.testing.assert_allclose(*found, atol=1e-6)

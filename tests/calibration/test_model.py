@@ -25,7 +25,9 @@ MADE = {
     "cell temperatures": Calibration("temperature_bias", RANDOM.normal(size=(2, 3)), steepness=[0.5, 2.0]),
     "vector": Calibration("vector", RANDOM.normal(size=(1, 3)), [0.5, 1.0, 2.0], floor=1e-3),
     "dirichlet": Calibration("dirichlet", RANDOM.normal(size=(1, 3)), np.eye(3) + 0.1),
-    "cell dirichlet": Calibration("dirichlet", RANDOM.normal(size=(2, 3)), RANDOM.normal(size=(3, 3)), [1, 2]),
+    "cell dirichlet": Calibration(
+        "dirichlet", RANDOM.normal(size=(2, 3)), RANDOM.normal(size=(3, 3)), [1, 2]
+    ),
     "isotonic": Calibration("isotonic", np.zeros((1, 3)), curves=CURVES),
     "cell isotonic": Calibration("isotonic", RANDOM.normal(size=(2, 3)), curves=CURVES),
 }
@@ -156,7 +158,9 @@ def test_importing_needs_numpy_only():
     stub = "import sys, types; m = types.ModuleType('metricfit'); m.__path__ = [sys.argv[1]]; "
     code = "sys.modules['metricfit'] = m; import metricfit.calibration; print('scipy' in sys.modules)"
     folder = next(iter(metricfit.__path__))
-    done = subprocess.run([sys.executable, "-c", stub + code, folder], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", stub + code, folder], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "False"
 
 

@@ -9,7 +9,9 @@ from calibration.generated import right, softmax, wrong
 from metricfit.calibration import refuted
 
 
-@pytest.mark.parametrize(("rows", "n", "spread"), [(100, 2, 1.0), (2000, 5, 0.3), (500, 60, 0.05), (20, 3, 1.0)])
+@pytest.mark.parametrize(
+    ("rows", "n", "spread"), [(100, 2, 1.0), (2000, 5, 0.3), (500, 60, 0.05), (20, 3, 1.0)]
+)
 def test_quiet_for_right_probabilities(rows, n, spread):
     for seed in range(60):
         proba, labels = right(rows, n, seed, spread)

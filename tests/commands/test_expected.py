@@ -13,7 +13,11 @@ from metricfit.policy import Policy, Rule
 
 def test_a_policy_is_judged_with_its_calibration():
     random = np.random.default_rng(0)
-    proba, y, group = random.dirichlet([1, 1], 400), random.integers(0, 2, 400), random.choice(["a", "b"], 400)
+    proba, y, group = (
+        random.dirichlet([1, 1], 400),
+        random.integers(0, 2, 400),
+        random.choice(["a", "b"], 400),
+    )
     rows = Rows.of(proba, y, sensitive_features={"g": group})
     calibration = Calibration("bias", [[0.0, 1.0], [1.0, 0.0]])
     mixture = [Rule(0.3, [[0, 1], [1, 0]]), Rule(0.7, [[0, 1], [3, 0]])]

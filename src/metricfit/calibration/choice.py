@@ -15,7 +15,7 @@ from metricfit.calibration.linear_logits import Core, Data, Diagonal, Full, eval
 from metricfit.calibration.model import Calibration
 from metricfit.calibration.report import Candidate, CellFacts, Report, class_errors
 from metricfit.calibration.settings import SETTINGS, Settings
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +83,18 @@ def fit(
     rows = sample(*data, min(most, settings.choice_rows), settings.folds, seed)
     if len(rows.labels) < 2 * settings.folds or n < 2:
         none = _none(rows, settings)
-        return Calibration.identity(n), _report(rows, n_cells, [none], none, none.losses, Calibration.identity(n))
+        return Calibration.identity(n), _report(
+            rows, n_cells, [none], none, none.losses, Calibration.identity(n)
+        )
     entries = list(candidates(rows, settings))
     chosen = entries[walk(entries, rows.weights, settings)]
     if n_cells > 1 and n_cells * (n + 1) ** 2 <= settings.cell_entries:
         more = [chosen, *candidates_in_cells(rows, chosen, n_cells, settings)]
         chosen = more[walk(more, rows.weights, settings)]
         entries += more[1:]
-    calibration = chosen.final(rows if len(rows.labels) < settings.choice_rows else sample(*data, most, seed=seed))
+    calibration = chosen.final(
+        rows if len(rows.labels) < settings.choice_rows else sample(*data, most, seed=seed)
+    )
     return calibration, _report(rows, n_cells, entries, chosen, honest(entries, rows, settings), calibration)
 
 
@@ -135,7 +139,8 @@ def candidates(rows: Sample, settings: Settings) -> Iterator[Entry]:
     yield none
     n, floor = none.logits.shape[1], settings.floors[0]
     simple = Diagonal(Data(none.logits, rows.labels, rows.weights), own=False)
-    entries, starts = [none], [np.zeros(simple.size)]
+    entries: list[Entry] = [none]
+    starts: list[FloatArray] = [np.zeros(simple.size)]
     for name in ("temperature", "bias", "temperature_bias"):
         if name == "bias" and n > settings.vector_classes:
             continue
@@ -154,18 +159,18 @@ def candidates(rows: Sample, settings: Settings) -> Iterator[Entry]:
             break
         entries[-1], starts[-1], simple, floor = entry, params, core, higher
     least = min(rows.weights @ entry.losses for entry in entries)
-    makers = (
-        ("vector", Diagonal, settings.vector_ridges, settings.vector_classes if n > 2 else 0),
-        ("dirichlet", Full, settings.matrix_ridges, settings.matrix_classes),
+    makers: tuple[tuple[str, type[Core], tuple[float, ...], int, int], ...] = (
+        ("vector", Diagonal, settings.vector_ridges, settings.vector_classes if n > 2 else 0, n),
+        ("dirichlet", Full, settings.matrix_ridges, settings.matrix_classes, n * n),
     )
-    for name, make, ridges, most in makers:
-        if n > most:
+    for name, make, ridges, most, size in makers:
+        if n > most or rows.effective < settings.rows_per_entry * size:
             continue
-        core = make(simple.data)
-        params = families.embedded(starts[-1], simple, core)
+        richer = make(simple.data)
+        params = families.embedded(starts[-1], simple, richer)
         for place, ridge in enumerate(ridges):
-            entry, params = _parametric(core, Family(name, ridge), floor, params, rows, settings)
-            if not families.upright(core, params):
+            entry, params = _parametric(richer, Family(name, ridge), floor, params, rows, settings)
+            if not families.upright(richer, params):
                 break
             yield entry
             if place and rows.weights @ entry.losses >= least:
@@ -208,7 +213,7 @@ def _parametric(
 
 
 def _isotonic(rows: Sample, settings: Settings) -> Entry:
-    orders = [np.argsort(column, kind="stable") for column in rows.proba.T]
+    orders: list[IntArray] = [np.argsort(column, kind="stable") for column in rows.proba.T]
     logits = np.empty_like(rows.proba)
     for fold in rows.folds:
         rest = np.ones(len(logits), dtype=bool)
@@ -217,7 +222,7 @@ def _isotonic(rows: Sample, settings: Settings) -> Entry:
         logits[fold] = curves.logits(made, rows.proba[fold])
 
     def final(all_rows: Sample) -> Calibration:
-        order = [np.argsort(column, kind="stable") for column in all_rows.proba.T]
+        order: list[IntArray] = [np.argsort(column, kind="stable") for column in all_rows.proba.T]
         made = curves.fitted(all_rows.proba, all_rows.labels, all_rows.weights, order, None)
         return curves.calibration_of(made, settings.floors[0])
 

@@ -72,7 +72,7 @@ def without_each_fold(
     gradient, hessian = sum(g for g, _ in sums), sum(h for _, h in sums)
     few = len(labels) < settings.rows_per_parameter * len(mask.free)
     for fold, (g, h) in zip(folds, sums, strict=True):
-        new = params + mask.step(gradient - g, hessian - h, params)
+        new: FloatArray = params + mask.step(gradient - g, hessian - h, params)
         if few:
             rest = core.of(core.data.without(fold))
             new = minimise(rest, mask, new, ROUGH / 10, steps=5)

@@ -32,6 +32,8 @@ class Settings:
         From strong to weak: ridges of what cells differ by from the common calibration.
     vector_classes, matrix_classes : int
         The largest number of classes for which a steepness of each class, and matrices, are tried.
+    rows_per_entry : float
+        The effective number of rows for each entry of a matrix, or factor of a class, from which on these are tried.
     rows_per_parameter : float
         Families with fewer rows for each parameter take several Newton steps in each fold.
     cell_entries : int
@@ -61,6 +63,7 @@ class Settings:
     cell_ridges: tuple[float, ...] = (100.0, 10.0)
     vector_classes: int = 150
     matrix_classes: int = 24
+    rows_per_entry: float = 8.0
     rows_per_parameter: float = 20.0
     cell_entries: int = 1 << 20
     isotonic_rows: int = 100

@@ -185,7 +185,9 @@ def _labels(
     if outside.any():
         rows = rows_text(np.flatnonzero(outside[codes]))
         strange = [value for value, out in zip(values, outside, strict=True) if out]
-        padded = [c for c in classes if isinstance(c, str) and any(_same_number(c, value) for value in strange)]
+        padded = [
+            c for c in classes if isinstance(c, str) and any(_same_number(c, value) for value in strange)
+        ]
         why = (
             f"; {padded[0]!r} is that number, but not as the file writes it: name the column as the label is written"
             if padded

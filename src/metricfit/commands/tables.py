@@ -229,7 +229,9 @@ def check_output(path: str, *inputs: str) -> None:
         os.stat(target)
     except FileNotFoundError:
         pass
-    except OSError as error:  # a name that is too long, a file taken for a folder, a folder that may not be read
+    except (
+        OSError
+    ) as error:  # a name that is too long, a file taken for a folder, a folder that may not be read
         raise UsageError(f"--out {brief(path)}: {error.strerror}; give another name") from error
     if not target.parent.is_dir():
         raise UsageError(f"--out {path}: there is no folder {str(target.parent)!r}; create it first")
