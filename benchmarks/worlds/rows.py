@@ -58,7 +58,10 @@ def split(name: str, kind: str = "linear", seed: int = 0, rows: int | None = Non
         made = _network(name, seed) if name in NETWORKS else _modelled(name, kind, seed, rows)
         np.savez(kept, **{key: value for key, value in made.items() if value is not None})
     with np.load(kept) as z:
-        return Split(f"{name} {kind}", *(z[key] if key in z else None for key in ("P", "y", "Q", "z", "cells", "new_cells")))
+        return Split(
+            f"{name} {kind}",
+            *(z[key] if key in z else None for key in ("P", "y", "Q", "z", "cells", "new_cells")),
+        )
 
 
 def _network(name: str, seed: int) -> dict[str, np.ndarray]:
@@ -80,7 +83,14 @@ def _modelled(name: str, kind: str, seed: int, rows: int | None) -> dict[str, np
     kept = np.isin(y, np.flatnonzero(np.bincount(y) >= FEWEST))
     X, y = X[kept], np.unique(y[kept], return_inverse=True)[1]
     size = 0.5 if rows is None else rows
-    tune, judge = next(StratifiedShuffleSplit(1, train_size=size, test_size=None if rows is None else min(100_000, len(y) - rows), random_state=100 + seed).split(X, y))
+    tune, judge = next(
+        StratifiedShuffleSplit(
+            1,
+            train_size=size,
+            test_size=None if rows is None else min(100_000, len(y) - rows),
+            random_state=100 + seed,
+        ).split(X, y)
+    )
     model = _model(kind)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     P = cross_val_predict(model, X[tune], y[tune], cv=folds, method="predict_proba")
@@ -100,7 +110,9 @@ def _features(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         X, y = z["X"].astype(float), z["y"].astype(int)
         group = z["group"].astype(int) if "group" in z else None
     if group is not None:  # the model does not see the attribute
-        same = [j for j in range(X.shape[1]) if abs(np.corrcoef(X[:, j], group)[0, 1]) > 0.999] if len(X) else []
+        same = (
+            [j for j in range(X.shape[1]) if abs(np.corrcoef(X[:, j], group)[0, 1]) > 0.999] if len(X) else []
+        )
         X = np.delete(X, [0, *same], axis=1)
     return X, y, group
 
@@ -122,7 +134,11 @@ def _generated(name: str, seed: int, rows: int) -> dict[str, np.ndarray]:
     true = np.exp(logits - logits.max(axis=1, keepdims=True))
     true /= true.sum(axis=1, keepdims=True)
     y = (rng.random(count)[:, None] > true.cumsum(axis=1)).sum(axis=1).clip(0, n - 1)
-    shift = {"too_sure": 2.0 * np.log(true), "too_modest": 0.5 * np.log(true), "wrong_prior": np.log(true) - 0.7 * np.log(prior)}
+    shift = {
+        "too_sure": 2.0 * np.log(true),
+        "too_modest": 0.5 * np.log(true),
+        "wrong_prior": np.log(true) - 0.7 * np.log(prior),
+    }
     given = np.exp(shift[name] - shift[name].max(axis=1, keepdims=True))
     given /= given.sum(axis=1, keepdims=True)
     return {"P": given[:rows], "y": y[:rows], "Q": given[rows:], "z": y[rows:]}

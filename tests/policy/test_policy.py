@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from metricfit.calibration import Calibration
 from metricfit.data.confusion import Axes, Cells
 from metricfit.policy import Policy, Rule
 
@@ -318,3 +319,63 @@ def test_rules_for_a_problem_of_other_names(axes, words):
     policy = Policy(Axes((0, 1), cells=SEXES), "full", [[Rule(1, ZERO_ONE)]] * 2)
     with pytest.raises(ValueError, match=words):
         policy.losses_for(axes, "full")
+
+
+def test_a_calibration_comes_before_the_rules():
+    axes = Axes((0, 1), cells=Cells(("g",), (("a",), ("b",))))
+    zero_one = [[Rule(1, [[0, 1], [1, 0]])]] * 2
+    calibration = Calibration("bias", [[0.0, 0.0], [0.0, np.log(4)]])
+    policy = Policy(axes, "full", zero_one, calibration=calibration)
+    proba, groups = np.array([[0.7, 0.3], [0.7, 0.3]]), ["a", "b"]
+    assert policy.decide(proba, groups).tolist() == [0, 1]
+    assert policy.decision_proba(proba, groups).tolist() == [[1, 0], [0, 1]]
+    plain = Policy(axes, "full", zero_one)
+    random = np.random.default_rng(0)
+    rows, of = random.dirichlet([1, 1], 500), random.integers(0, 2, 500)
+    cells = np.array(["a", "b"])[of]
+    made = calibration(rows, of)
+    assert policy.decide(rows, cells).tolist() == plain.decide(made, cells).tolist()
+    np.testing.assert_array_equal(policy.decision_proba(rows, cells), plain.decision_proba(made, cells))
+    assert repr(policy).endswith("calibration='bias')")
+    assert policy != plain
+    for again in (pickle.loads(pickle.dumps(policy)), copy.copy(policy), copy.deepcopy(policy)):
+        assert again == policy
+        assert again.decide(rows, cells).tolist() == policy.decide(rows, cells).tolist()
+
+
+def test_the_hash_is_of_the_models_own_probabilities():
+    halves = [[Rule(0.5, [[0, 1], [0, 1]]), Rule(0.5, [[1, 0], [1, 0]])]]
+    plain = Policy(Axes((0, 1)), "full", halves)
+    calibrated = Policy(Axes((0, 1)), "full", halves, calibration=Calibration("bias", [[0, 1]]))
+    rows = np.random.default_rng(0).dirichlet([1, 1], 300)
+    assert plain.decide(rows).tolist() == calibrated.decide(rows).tolist()
+
+
+def test_an_identity_is_no_calibration():
+    policy = Policy(Axes((0, 1)), "full", [[Rule(1, np.eye(2))]], calibration=Calibration.identity(2))
+    assert policy.calibration is None
+    assert policy == Policy(Axes((0, 1)), "full", [[Rule(1, np.eye(2))]])
+
+
+def test_provenance_is_kept_and_checked():
+    rules = [[Rule(1, np.eye(2))]]
+    told = {"objective": "g_mean()"}
+    policy = Policy(Axes((0, 1)), "full", rules, provenance=told)
+    assert policy.provenance == told
+    assert policy.provenance is not told
+    assert pickle.loads(pickle.dumps(policy)).provenance == told
+    assert Policy(Axes((0, 1)), "full", rules).provenance == {}
+    with pytest.raises(ValueError, match="provenance 'model' must be"):
+        Policy(Axes((0, 1)), "full", rules, provenance={"model": object()})
+
+
+@pytest.mark.parametrize(
+    ("calibration", "words"),
+    [
+        (Calibration("bias", [[0, 1, 2]]), "calibration has 3 classes, the policy 2"),
+        (Calibration("bias", [[0, 1], [1, 0]]), "calibration has 2 cells, the policy 1"),
+    ],
+)
+def test_calibrations_that_do_not_fit(calibration, words):
+    with pytest.raises(ValueError, match=words):
+        Policy(Axes((0, 1)), "full", [[Rule(1, np.eye(2))]], calibration=calibration)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metricfit.calibration import Calibration
 from metricfit.data.confusion import Axes, Cells
 from metricfit.exceptions import PolicyFileError
 from metricfit.policy import Policy, Rule
@@ -62,6 +63,46 @@ def test_the_document_as_promised(saved):
     assert document["attributes"] == {"names": ["sex", "old"], "values": [["F", True], ["M", False]]}
     assert [len(cell["rules"]) for cell in document["cells"]] == [2, 1]
     assert [cell["single"] for cell in document["cells"]] == [1, 0]
+
+
+CALIBRATION = Calibration("dirichlet", [[0.1, 0.2], [0.3, -0.4]], [[1.5, 0.25], [0.0, 1.0]], [1.0, 0.5])
+PROVENANCE = {"objective": "g_mean()", "rows": 3000, "weighted": False, "limits": [0.9, None]}
+
+
+def calibrated():
+    policy = make()
+    return Policy(AXES, "full", policy.rules, policy.single, CALIBRATION, PROVENANCE)
+
+
+def test_calibration_and_provenance_round_trip(tmp_path):
+    path, policy = tmp_path / "policy.json", calibrated()
+    policy.save(path)
+    loaded = Policy.load(path)
+    assert loaded == policy != make()
+    assert loaded.calibration == CALIBRATION
+    assert loaded.provenance == PROVENANCE
+    proba = np.random.default_rng(0).dirichlet([1, 1], 200)
+    frame = {"sex": ["F", "M"] * 100, "old": [True, False] * 100}
+    assert loaded.decide(proba, frame).tolist() == policy.decide(proba, frame).tolist()
+    np.testing.assert_array_equal(loaded.decision_proba(proba, frame), policy.decision_proba(proba, frame))
+
+
+def test_files_of_version_1_are_read(saved):
+    def older(document):
+        del document["calibration"], document["provenance"]
+        document["version"] = 1
+
+    rewrite(saved, older)
+    loaded = Policy.load(saved)
+    assert loaded == make()
+    assert loaded.calibration is None
+    assert loaded.provenance == {}
+
+
+def test_a_file_of_version_1_has_no_calibration(saved):
+    rewrite(saved, put("version", value=1))
+    with pytest.raises(PolicyFileError, match="unknown 'calibration', 'provenance'"):
+        Policy.load(saved)
 
 
 def test_a_file_laid_out_anew_still_loads(saved):
@@ -228,6 +269,16 @@ HUGE = 10**400
         (put("cells", 0, "rules", 0, "loss", value=[[1, 2, 3], [1, 2, False]]), "holds False"),
         (put("cells", 0, "rules", 0, "loss", value=[[1, 2, 3], [1, 2, HUGE]]), "does not make sense"),
         (put("cells", 0, "rules", 0, "loss", value={"__reduce__": "os.system"}), '"loss" must be an array'),
+        (put("calibration", value=[]), "a calibration must be an object"),
+        (put("calibration", value={"family": "none"}), "a calibration must be an object with the keys"),
+        (put("calibration", value={**CALIBRATION.to_dict(), "steepness": [0.0]}), "positive"),
+        (put("calibration", value={**CALIBRATION.to_dict(), "bias": [[HUGE, 0]]}), "int too large"),
+        (put("calibration", value=Calibration("bias", [[0, 1, 2]]).to_dict()), "calibration has 3 classes"),
+        (put("calibration", value=Calibration("bias", [[0, 1]] * 3).to_dict()), "calibration has 3 cells"),
+        (put("provenance", value=None), "provenance must be an object"),
+        (put("provenance", value={"a": {}}), "provenance 'a' must be"),
+        (put("provenance", value={"a": [[1]]}), "provenance 'a' must be"),
+        (put("provenance", value={"a": "x" * 70_000}), "more than 65536 characters"),
     ],
 )
 def test_signed_nonsense_is_refused(saved, change, words):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from metricfit.calibration.linear_logits import Core, Data, Diagonal, Full, eval
 from metricfit.calibration.model import Calibration
 from metricfit.calibration.report import Candidate, CellFacts, Report, class_errors
 from metricfit.calibration.settings import SETTINGS, Settings
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Entry:
     ridge: float
     logits: FloatArray
     losses: FloatArray
-    final: Callable[[], Calibration]
+    final: Callable[[Sample], Calibration]
 
 
 def fit(
@@ -77,104 +77,124 @@ def fit(
     >>> report.family, float(calibration.steepness[0].round(1))
     ('temperature', 0.5)
     """
-    proba = np.asarray(proba)
-    n = proba.shape[1]
-    rows = sample(proba, np.asarray(labels), weights, cells, settings, seed)
+    proba, n = np.asarray(proba), np.shape(proba)[1]
+    most = settings.rows(n)
+    data = proba, np.asarray(labels), weights, cells
+    rows = sample(*data, min(most, settings.choice_rows), settings.folds, seed)
     if len(rows.labels) < 2 * settings.folds or n < 2:
-        rows = replace(rows, folds=[slice(0, len(rows.labels))])
         none = _none(rows, settings)
         return Calibration.identity(n), _report(
             rows, n_cells, [none], none, none.losses, Calibration.identity(n)
         )
-    entries = list(_entries(rows, settings))
-    best = walk([entry.losses for entry in entries], rows.weights, settings)
+    entries = list(candidates(rows, settings))
+    chosen = entries[walk(entries, rows.weights, settings)]
     if n_cells > 1 and n_cells * (n + 1) ** 2 <= settings.cell_entries:
-        more = list(_in_cells(rows, entries[best], n_cells, settings))
-        chosen = [entries[best], *more][
-            walk([entry.losses for entry in (entries[best], *more)], rows.weights, settings)
-        ]
-        entries = [*entries, *more]
-    else:
-        chosen = entries[best]
-    calibration = chosen.final()
+        more = [chosen, *candidates_in_cells(rows, chosen, n_cells, settings)]
+        chosen = more[walk(more, rows.weights, settings)]
+        entries += more[1:]
+    calibration = chosen.final(
+        rows if len(rows.labels) < settings.choice_rows else sample(*data, most, seed=seed)
+    )
     return calibration, _report(rows, n_cells, entries, chosen, honest(entries, rows, settings), calibration)
 
 
-def walk(losses: list[FloatArray], weights: FloatArray, settings: Settings) -> int:
-    """Return the place of the candidate chosen: each must beat the best before it by more than noise.
+def walk(entries: Sequence[Entry], weights: FloatArray, settings: Settings, rows: Any = slice(None)) -> int:
+    """Return the place of the candidate chosen, by the losses of some rows.
 
-    Examples
-    --------
-    >>> walk([np.array([0.5, 0.6]), np.array([0.6, 0.4])], np.ones(2), SETTINGS)  # rows disagree
-    0
+    Another family must beat the best before it by more than noise; another ridge of the same family by anything.
     """
-    best, share = 0, weights / weights.sum()
-    for c in range(1, len(losses)):
-        gains = losses[best] - losses[c]
+    best, share = 0, weights[rows] / weights[rows].sum()
+    for c in range(1, len(entries)):
+        gains = entries[best].losses[rows] - entries[c].losses[rows]
         gain = share @ gains
-        error = np.sqrt(share**2 @ (gains - gain) ** 2)
-        if gain > settings.gain and gain > settings.errors * error:
+        noise = settings.errors * np.sqrt(share**2 @ (gains - gain) ** 2)
+        if gain > (0 if entries[c].name == entries[best].name else max(noise, settings.gain)):
             best = c
     return best
 
 
-def honest(entries: list[Entry], rows: Sample, settings: Settings) -> FloatArray:
+def honest(entries: Sequence[Entry], rows: Sample, settings: Settings) -> FloatArray:
     """Return the losses of each fold under the candidate that the other folds choose."""
-    losses = np.array([entry.losses for entry in entries])
     made = np.empty(len(rows.labels))
     for fold in rows.folds:
         rest = np.ones(len(made), dtype=bool)
         rest[fold] = False
-        made[fold] = losses[walk(list(losses[:, rest]), rows.weights[rest], settings), fold]
+        made[fold] = entries[walk(entries, rows.weights, settings, rest)].losses[fold]
     return made
 
 
-def _none(rows: Sample, settings: Settings) -> Entry:
-    n = rows.proba.shape[1]
+def _data(rows: Sample, floor: float, settings: Settings) -> Data:
     kind = np.float32 if rows.proba.size > settings.single_precision else np.float64
-    z = np.log(np.maximum(rows.proba, settings.floor).astype(kind))
-    return Entry("none", 0.0, z, evaluate(z, rows.labels)[0], lambda: Calibration.identity(n))
+    return Data(np.log(np.maximum(rows.proba, floor).astype(kind)), rows.labels, rows.weights)
 
 
-def _entries(rows: Sample, settings: Settings) -> Iterator[Entry]:
+def _none(rows: Sample, settings: Settings) -> Entry:
+    z, n = _data(rows, settings.floors[0], settings).z, rows.proba.shape[1]
+    return Entry("none", 0.0, z, evaluate(z, rows.labels)[0], lambda _: Calibration.identity(n))
+
+
+def candidates(rows: Sample, settings: Settings) -> Iterator[Entry]:
     """Yield the candidates without cells; weaker ridges only where stronger ones are of use."""
     none = _none(rows, settings)
     yield none
-    data, n = Data(none.logits, rows.labels, rows.weights), none.logits.shape[1]
-    simple = Diagonal(data, own=False)
-    entries, starts = [none], [np.zeros(simple.size)]
+    n, floor = none.logits.shape[1], settings.floors[0]
+    simple = Diagonal(Data(none.logits, rows.labels, rows.weights), own=False)
+    entries: list[Entry] = [none]
+    starts: list[FloatArray] = [np.zeros(simple.size)]
     for name in ("temperature", "bias", "temperature_bias"):
         if name == "bias" and n > settings.vector_classes:
             continue
         # Both simple families lead to the one with both; the nearer one is the better start.
         nearest = int(np.argmin([rows.weights @ entry.losses for entry in entries]))
         start = starts[nearest] if name == "temperature_bias" else starts[0]
-        entry, params = _parametric(simple, Family(name), start, rows, settings)
+        entry, params = _parametric(simple, Family(name), floor, start, rows, settings)
         entries.append(entry)
         starts.append(params)
         yield entry
+    for higher in _floors(rows, settings):
+        core = Diagonal(_data(rows, higher, settings), own=False)
+        entry, params = _parametric(core, Family("temperature_bias"), higher, starts[-1], rows, settings)
+        yield entry
+        if rows.weights @ entry.losses >= rows.weights @ entries[-1].losses:
+            break
+        entries[-1], starts[-1], simple, floor = entry, params, core, higher
     least = min(rows.weights @ entry.losses for entry in entries)
-    makers = (
-        ("vector", Diagonal, settings.vector_ridges, settings.vector_classes if n > 2 else 0),
-        ("dirichlet", Full, settings.matrix_ridges, settings.matrix_classes),
+    makers: tuple[tuple[str, type[Core], tuple[float, ...], int, int], ...] = (
+        ("vector", Diagonal, settings.vector_ridges, settings.vector_classes if n > 2 else 0, n),
+        ("dirichlet", Full, settings.matrix_ridges, settings.matrix_classes, n * n),
     )
-    for name, make, ridges, most in makers:
-        if n > most:
+    for name, make, ridges, most, size in makers:
+        if n > most or rows.effective < settings.rows_per_entry * size:
             continue
-        core: Core = make(data)
-        params = families.embedded(starts[-1], simple, core)
-        for ridge in ridges:
-            entry, params = _parametric(core, Family(name, ridge), params, rows, settings)
-            yield entry
-            if rows.weights @ entry.losses >= least:
+        richer = make(simple.data)
+        params = families.embedded(starts[-1], simple, richer)
+        for place, ridge in enumerate(ridges):
+            entry, params = _parametric(richer, Family(name, ridge), floor, params, rows, settings)
+            if not families.upright(richer, params):
                 break
-            least = rows.weights @ entry.losses
-    if rows.effective >= settings.isotonic_rows and n <= settings.matrix_classes:
+            yield entry
+            if place and rows.weights @ entry.losses >= least:
+                break
+            least = min(least, rows.weights @ entry.losses)
+    if rows.effective >= settings.isotonic_rows * n and n <= settings.matrix_classes:
         yield _isotonic(rows, settings)
 
 
+def _floors(rows: Sample, settings: Settings) -> list[float]:
+    """Return the floors that are worth a try: labels are below them more often than the probabilities say."""
+    mine = rows.proba[np.arange(len(rows.labels)), rows.labels]
+    made = []
+    for floor in settings.floors[1:]:
+        seen = rows.weights @ (mine < floor)
+        if seen > 0.5:
+            told = rows.weights @ np.where(rows.proba < floor, rows.proba, 0.0).sum(axis=1)
+            if seen > told + 3 * np.sqrt(told) + 0.5:
+                made.append(floor)
+    return made
+
+
 def _parametric(
-    core: Core, family: Family, start: FloatArray, rows: Sample, settings: Settings
+    core: Core, family: Family, floor: float, start: FloatArray, rows: Sample, settings: Settings
 ) -> tuple[Entry, FloatArray]:
     """Return the candidate of a family, and its parameters on all rows."""
     params = families.fitted(core, family, start, settings, ROUGH)
@@ -183,15 +203,17 @@ def _parametric(
     for fold, other in zip(rows.folds, without, strict=True):
         logits[fold] = core.logits(other, fold)
 
-    def final() -> Calibration:
-        best = families.fitted(core, family, params, settings, FINE)
-        return families.calibration_of(family, core, best, settings.floor)
+    def final(all_rows: Sample) -> Calibration:
+        whole = core if all_rows is rows else core.of(_data(all_rows, floor, settings))
+        return families.calibration_of(
+            family, whole, families.fitted(whole, family, params, settings, FINE), floor
+        )
 
     return Entry(family.name, family.ridge, logits, evaluate(logits, rows.labels)[0], final), params
 
 
 def _isotonic(rows: Sample, settings: Settings) -> Entry:
-    orders = [np.argsort(column, kind="stable") for column in rows.proba.T]
+    orders: list[IntArray] = [np.argsort(column, kind="stable") for column in rows.proba.T]
     logits = np.empty_like(rows.proba)
     for fold in rows.folds:
         rest = np.ones(len(logits), dtype=bool)
@@ -199,14 +221,15 @@ def _isotonic(rows: Sample, settings: Settings) -> Entry:
         made = curves.fitted(rows.proba, rows.labels, rows.weights, orders, rest)
         logits[fold] = curves.logits(made, rows.proba[fold])
 
-    def final() -> Calibration:
-        made = curves.fitted(rows.proba, rows.labels, rows.weights, orders, None)
-        return curves.calibration_of(made, settings.floor)
+    def final(all_rows: Sample) -> Calibration:
+        order: list[IntArray] = [np.argsort(column, kind="stable") for column in all_rows.proba.T]
+        made = curves.fitted(all_rows.proba, all_rows.labels, all_rows.weights, order, None)
+        return curves.calibration_of(made, settings.floors[0])
 
     return Entry("isotonic", 0.0, logits, evaluate(logits, rows.labels)[0], final)
 
 
-def _in_cells(rows: Sample, base: Entry, n_cells: int, settings: Settings) -> Iterator[Entry]:
+def candidates_in_cells(rows: Sample, base: Entry, n_cells: int, settings: Settings) -> Iterator[Entry]:
     """Yield candidates in which cells differ from the best common calibration, from strong to weak ridges."""
     slopes = base.logits - rows.weights @ base.logits / rows.weights.sum()
     q = evaluate(base.logits, rows.labels)[1]
@@ -219,8 +242,8 @@ def _in_cells(rows: Sample, base: Entry, n_cells: int, settings: Settings) -> It
             params = groups.step(shrinkage, nothing, leave_out=True)
             logits = base.logits + within_cells.change(params, slopes, where)
 
-            def final(shrinkage: within_cells.Shrinkage = shrinkage) -> Calibration:
-                return _cell_calibration(base.final(), rows, shrinkage, n_cells, settings)
+            def final(all_rows: Sample, shrinkage: within_cells.Shrinkage = shrinkage) -> Calibration:
+                return _cell_calibration(base.final(all_rows), all_rows, shrinkage, n_cells, settings)
 
             losses = evaluate(logits, rows.labels)[0]
             yield Entry(f"{base.name}, {shrinkage.name}", ridge, logits, losses, final)
@@ -231,7 +254,7 @@ def _cell_calibration(
 ) -> Calibration:
     """Return the common calibration with the changes of each cell, fitted to all its rows."""
     if common.family == "none":
-        logits = np.log(np.maximum(rows.proba, settings.floor))
+        logits = np.log(np.maximum(rows.proba, settings.floors[0]))
     else:
         logits = np.log(np.maximum(common(rows.proba), 1e-300))
     mean = rows.weights @ logits / rows.weights.sum()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,11 +47,11 @@ def fitted(core: Core, family: Family, start: FloatArray, settings: Settings, to
     """
     mask = family.mask(core, settings)
     params = minimise(core, mask, start, tolerance)
-    least, most = settings.flattest - 1, settings.steepest - 1
-    if least <= params[0] <= most:
+    steepness = np.clip(params[0], settings.flattest - 1, settings.steepest - 1)
+    if steepness == params[0]:
         return params
     params = np.zeros(core.size)
-    params[0] = np.clip(params[0], least, most)
+    params[0] = steepness
     kept = mask.free != 0
     return (
         minimise(core, Mask(mask.free[kept], mask.ridge[kept]), params, tolerance) if kept.any() else params
@@ -59,20 +60,24 @@ def fitted(core: Core, family: Family, start: FloatArray, settings: Settings, to
 
 def without_each_fold(
     core: Core, family: Family, params: FloatArray, folds: list[slice], settings: Settings
-) -> list[FloatArray]:
-    """Return the parameters fitted without each fold, by Newton's step from those of all rows.
+) -> Iterator[FloatArray]:
+    """Yield the parameters fitted without each fold, by Newton's step from those of all rows.
 
-    The sums of a fold are taken off those of all rows, so that all folds cost one pass over the rows.
+    The sums of a fold are taken off those of all rows, so that all folds cost one pass over the rows. Where rows are
+    few for the parameters the step is too short, which would flatter rich families; more steps are cheap there.
     """
     mask = family.mask(core, settings)
-    sums = [core.derivatives(evaluate(core.logits(params, f), core.data.labels[f])[1], f) for f in folds]
+    labels = core.data.labels
+    sums = [core.derivatives(evaluate(core.logits(params, f), labels[f])[1], f) for f in folds]
     gradient, hessian = sum(g for g, _ in sums), sum(h for _, h in sums)
-    made = []
-    for g, h in sums:
-        new = params + mask.step(gradient - g, hessian - h, params)
+    few = len(labels) < settings.rows_per_parameter * len(mask.free)
+    for fold, (g, h) in zip(folds, sums, strict=True):
+        new: FloatArray = params + mask.step(gradient - g, hessian - h, params)
+        if few:
+            rest = core.of(core.data.without(fold))
+            new = minimise(rest, mask, new, ROUGH / 10, steps=5)
         new[0] = np.clip(new[0], settings.flattest - 1, settings.steepest - 1)
-        made.append(new)
-    return made
+        yield new
 
 
 def embedded(params: FloatArray, core: Core, into: Core) -> FloatArray:
@@ -81,6 +86,19 @@ def embedded(params: FloatArray, core: Core, into: Core) -> FloatArray:
     made[0] = params[0]
     made[into.bias] = params[core.bias] + params[0] * (into.centre - core.centre)
     return made
+
+
+def upright(core: Core, params: FloatArray) -> bool:
+    """Return whether a class gets likelier, over all classes, where the model says so.
+
+    Labels that contradict the model would turn matrices and factors of classes upside down.
+    """
+    n = core.data.n
+    if isinstance(core, Full):
+        change = params[1:].reshape(n, n + 1)[:, :n]
+        others = (change.sum() - np.trace(change)) / (n * (n - 1))
+        return bool(1 + params[0] + np.trace(change) / n > others)
+    return bool((1 + params[0] + params[core.own] > 0).all())
 
 
 def calibration_of(family: Family, core: Core, params: FloatArray, floor: float) -> Calibration:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metricfit.calibration.settings import Settings
 from metricfit.types import FloatArray, IntArray
 
 
@@ -40,22 +39,23 @@ def sample(
     labels: IntArray,
     weights: FloatArray | None,
     cells: IntArray | None,
-    settings: Settings,
-    seed: int,
+    most_rows: int,
+    folds: int = 1,
+    seed: int = 0,
 ) -> Sample:
-    """Return at most as many rows as the settings allow, in folds.
+    """Return some of the rows, in folds by chance; rows of weight 0 are left out.
 
-    Rows of weight 0 are left out.
+    Folds are not stratified: folds with equal shares of each class would hide how far class biases follow the
+    chance of these shares, and families with biases would win on calibrated probabilities too.
     """
     order = np.random.default_rng(seed).permutation(len(labels))
     if weights is not None:
         order = order[np.asarray(weights)[order] > 0]
-    order = order[: max(settings.least_rows, settings.entries // proba.shape[1])]
+    order = order[:most_rows]
     some = np.ones(len(order)) if weights is None else np.asarray(weights, float)[order]
     some = some / some.max(initial=1e-300)
     some *= some.sum() / max(some @ some, 1e-300)
-    # Folds by chance: folds with equal shares of each class would hide how far class biases follow the chance of shares.
-    ends = np.linspace(0, len(order), settings.folds + 1).round().astype(int)
+    ends = np.linspace(0, len(order), folds + 1).round().astype(int)
     return Sample(
         np.asarray(proba[order], dtype=np.float64),
         np.asarray(labels)[order].astype(np.intp),

@@ -38,6 +38,11 @@ class Data:
         """Number of classes."""
         return int(self.z.shape[1])
 
+    def without(self, fold: slice) -> Data:
+        """Return all rows but those of a fold."""
+        rest = np.r_[: fold.start, fold.stop : len(self.labels)]
+        return Data(self.z[rest], self.labels[rest], self.weights[rest])
+
     def of_label(self, values: FloatArray, rows: slice) -> FloatArray:
         """Return each row's entry of its own label."""
         labels = self.labels[rows]
@@ -68,12 +73,17 @@ class Diagonal:
     Without `own` there are no V, which makes most sums half as long.
     """
 
-    def __init__(self, data: Data, own: bool = True) -> None:
+    def __init__(self, data: Data, own: bool = True, centre: FloatArray | None = None) -> None:
         self.data, n = data, data.n
         self.size = 1 + (2 if own else 1) * n
         self.bias, self.own = np.arange(1, 1 + n), np.arange(1 + n, self.size)
         # One number for all classes, so that a change of t is a change of temperature and of nothing else.
-        self.centre = np.full(n, float(data.weights @ data.z.mean(axis=1) / data.weights.sum()))
+        common = float(data.weights @ data.z.mean(axis=1) / data.weights.sum())
+        self.centre = np.full(n, common) if centre is None else centre
+
+    def of(self, data: Data) -> Diagonal:
+        """Return the core of other rows in which parameters mean the same."""
+        return Diagonal(data, bool(self.own.size), self.centre)
 
     @cached_property
     def _centred(self) -> FloatArray:
@@ -128,13 +138,17 @@ class Diagonal:
 class Full:
     """Parameters (t, then for each class a row of V and its b): matrices."""
 
-    def __init__(self, data: Data) -> None:
+    def __init__(self, data: Data, centre: FloatArray | None = None) -> None:
         self.data, n = data, data.n
         self.size = 1 + n * (n + 1)
         places = np.arange(1, self.size).reshape(n, n + 1)
         self.own, self.bias = np.diag(places[:, :n]).copy(), places[:, n].copy()
-        self.centre = np.asarray(data.weights @ data.z / data.weights.sum())
+        self.centre = data.weights @ data.z / data.weights.sum() if centre is None else centre
         self._classes, self._features = np.triu_indices(n), np.triu_indices(n + 1)
+
+    def of(self, data: Data) -> Full:
+        """Return the core of other rows in which parameters mean the same."""
+        return Full(data, self.centre)
 
     @cached_property
     def _rows(self) -> FloatArray:

@@ -54,7 +54,7 @@ class Calibration:
     bias: FloatArray
     matrix: FloatArray | None = None
     steepness: FloatArray = field(default_factory=lambda: np.ones(1))
-    floor: float = 1e-6
+    floor: float = 1e-7
     curves: Curves | None = None
 
     def __post_init__(self) -> None:

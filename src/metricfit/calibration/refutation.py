@@ -98,12 +98,12 @@ def refuted(
     (None, 'too sure')
     """
     proba = np.asarray(proba)
-    rows = sample(proba, np.asarray(labels), weights, cells, settings, seed)
+    rows = sample(proba, np.asarray(labels), weights, cells, settings.rows(proba.shape[1]), seed=seed)
     n, size = proba.shape[1], len(rows.labels)
     if not size or n < 2:
         return ()
     weights = rows.weights / rows.weights.max()
-    z = np.log(np.maximum(rows.proba, settings.floor))
+    z = np.log(np.maximum(rows.proba, settings.floors[0]))
     told = rows.proba / rows.proba.sum(axis=1, keepdims=True)
     mean = np.einsum("ij,ij->i", told, z)
     # The steepness is tested like one more class: what its sum expects and gets, and how far a row can move it.
@@ -121,9 +121,9 @@ def refuted(
         w = weights[some]
         got = np.append(np.bincount(rows.labels[some], w, n), w @ z[mine][some])
         wanted, total = expected[some].sum(axis=0), w.sum()
-        off, v = got - wanted, np.maximum(variance[some].sum(axis=0), 1e-300)
+        off, v = got - wanted, np.maximum(variance[some].sum(axis=0), 1e-12)
         bound = np.where(off > 0, up, down)
-        p_values = 2 * len(groups) * (n + 1) * np.exp(-_bennett(np.abs(off), v, np.maximum(bound, 1e-300)))
+        p_values = 2 * len(groups) * (n + 1) * np.exp(-_bennett(np.abs(off), v, np.maximum(bound, 1e-12)))
         # By how much a bias would have to change; the logarithm of the ratio where that is large.
         effects = off / np.maximum(slope[some].sum(axis=0), 1e-300)
         tiny = 1e-9 * total
@@ -151,5 +151,6 @@ def _bennett(off: FloatArray, variance: FloatArray, bound: FloatArray) -> FloatA
     array([4.5])
     """
     u = bound * off / variance
-    rate = np.where(u < 1e-4, u**2 / 2, (1 + u) * np.log1p(u) - u)
+    # The formula loses its digits to rounding where u is small.
+    rate = np.where(u < 1e-4, np.minimum(u, 1e-4) ** 2 / 2, (1 + u) * np.log1p(u) - u)
     return np.asarray(variance / bound**2 * rate)

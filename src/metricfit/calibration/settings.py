@@ -21,8 +21,9 @@ class Settings:
         How many standard errors of the difference a richer family must gain over a simpler one.
     gain : float
         The smallest gain in log loss for which a richer family is taken at all.
-    floor : float
-        Probabilities are lifted to it before logarithms are taken.
+    floors : tuple of float
+        Probabilities are lifted to the first before logarithms are taken, or to another one where labels are below
+        it more often than the probabilities say, as with votes of trees.
     bias_ridge, steepness_ridge : float
         Ridges of class biases and of the steepness.
     vector_ridges, matrix_ridges : tuple of float
@@ -31,12 +32,17 @@ class Settings:
         From strong to weak: ridges of what cells differ by from the common calibration.
     vector_classes, matrix_classes : int
         The largest number of classes for which a steepness of each class, and matrices, are tried.
+    rows_per_entry : float
+        The effective number of rows for each entry of a matrix, or factor of a class, from which on these are tried.
+    rows_per_parameter : float
+        Families with fewer rows for each parameter take several Newton steps in each fold.
     cell_entries : int
         Cells times squared classes up to which cells are told apart.
     isotonic_rows : int
-        The smallest effective number of rows for which curves are tried.
-    entries, least_rows : int
-        Rows times classes that are read at most, but not fewer rows than this; more rows are sampled.
+        The effective number of rows for each class from which on curves are tried.
+    entries, choice_rows, least_rows : int
+        Rows times classes that the calibration chosen is fitted to, the rows that choose it, and the rows that both
+        may have whatever the number of classes; more rows are sampled.
     single_precision : int
         Rows times classes above which exponentials are taken in single precision, which is much faster.
     steepest, flattest : float
@@ -47,25 +53,32 @@ class Settings:
     """
 
     folds: int = 5
-    errors: float = 1.0
+    errors: float = 0.7
     gain: float = 1e-4
-    floor: float = 1e-6
-    bias_ridge: float = 1.0
-    steepness_ridge: float = 1.0
+    floors: tuple[float, ...] = (1e-7, 1e-4, 1e-3, 1e-2)
+    bias_ridge: float = 3.0
+    steepness_ridge: float = 3.0
     vector_ridges: tuple[float, ...] = (10.0,)
-    matrix_ridges: tuple[float, ...] = (300.0, 30.0)
-    cell_ridges: tuple[float, ...] = (100.0, 10.0, 1.0)
+    matrix_ridges: tuple[float, ...] = (300.0, 30.0, 3.0)
+    cell_ridges: tuple[float, ...] = (100.0, 10.0)
     vector_classes: int = 150
     matrix_classes: int = 24
+    rows_per_entry: float = 8.0
+    rows_per_parameter: float = 20.0
     cell_entries: int = 1 << 20
-    isotonic_rows: int = 1000
+    isotonic_rows: int = 100
     entries: int = 1 << 20
+    choice_rows: int = 10_000
     least_rows: int = 2000
-    single_precision: int = 1 << 18
+    single_precision: int = 1 << 15
     steepest: float = 20.0
     flattest: float = 0.02
     refute_level: float = 1e-3
     refute_effect: float = 0.1
+
+    def rows(self, n: int) -> int:
+        """Return the largest number of rows of n classes that a calibration is fitted to."""
+        return max(self.least_rows, self.entries // n)
 
 
 SETTINGS = Settings()

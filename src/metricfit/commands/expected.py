@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,10 @@ def of_policy(policy: Policy, oracle: PluginOracle, attributes: Any = None) -> C
     array([[0.125, 0.375],
            [0.125, 0.375]])
     """
-    policy.axes.cells.encode(attributes, len(oracle.rows))  # raises naming the rows of unknown cells
+    codes = policy.axes.cells.encode(attributes, len(oracle.rows))  # raises naming the rows of unknown cells
+    if policy.calibration is not None:
+        rows = replace(oracle.rows, proba=policy.calibration(oracle.rows.proba, codes))
+        oracle = PluginOracle(rows, "model" if oracle.exact else "labels", oracle.threads)
     cells = oracle.axes.cells
     columns = {name: [value[i] for value in cells.values] for i, name in enumerate(cells.names)}
     mixtures = [policy.rules[a] for a in policy.axes.cells.encode(columns or None, len(cells))]
