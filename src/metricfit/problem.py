@@ -214,8 +214,11 @@ class Program:
 
     def uniform(self, margins: FloatArray) -> FloatArray:
         """Return u of the classifier that decides anything with equal probability."""
-        tensor = np.repeat(margins[:, :, None], self.axes.k, axis=2) / self.axes.k
-        return self.vector(statistic(tensor, self.layout, self.axes))
+        return self.at_random(margins, np.full(self.axes.k, 1 / self.axes.k))
+
+    def at_random(self, margins: FloatArray, shares: FloatArray) -> FloatArray:
+        """Return u of the classifier that looks at no row and takes each decision with a given probability."""
+        return self.vector(statistic(margins[:, :, None] * shares, self.layout, self.axes))
 
     def vector(self, counted: FloatArray) -> FloatArray:
         """Return u of a statistic."""

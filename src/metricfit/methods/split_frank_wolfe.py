@@ -56,6 +56,8 @@ class SplitFrankWolfe(Pruned):
     prune : {"objective", "linear", "none"}
         With constraints: the best mixture of all rules found, the linear program of section 8.2, or the
         iterate as it is.
+    as_published : bool
+        Begin with one rule in place of some that keep the constraints together, and return the iterate as it is.
 
     Examples
     --------
@@ -81,10 +83,11 @@ class SplitFrankWolfe(Pruned):
         eta: float | None = None,
         line_search: bool = False,
         prune: Prune = "objective",
+        as_published: bool = False,
     ) -> None:
         self.zeta = positive("zeta", zeta)
         self.eta = None if eta is None else positive("eta", eta)
-        self.line_search, self.prune = line_search, check_prune(prune)
+        self.line_search, self.prune, self.as_published = line_search, check_prune(prune), as_published
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the achievable iterate; in the second half only when it is nearer to F than ever."""
