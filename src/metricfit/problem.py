@@ -224,9 +224,9 @@ class Program:
         """Return u of a statistic."""
         return np.asarray(self.matrix @ counted.ravel() + self.constant)
 
-    def loss(self, price: FloatArray) -> FloatArray:
-        """Return the loss whose value on a statistic is ``price @ u``, but for a constant."""
-        return np.asarray(self._adjoint @ price).reshape(shape_of(self.layout, self.axes))
+    def loss(self, direction: FloatArray) -> FloatArray:
+        """Return the loss whose value on a statistic is ``direction @ u``, but for a constant."""
+        return np.asarray(self._adjoint @ direction).reshape(shape_of(self.layout, self.axes))
 
     @cached_property
     def _adjoint(self) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from methods.problems import PROBLEMS
@@ -68,6 +70,17 @@ def test_the_answer_of_descent_and_ascent_is_a_plain_average(method: GDA) -> Non
     np.testing.assert_allclose(last.u, walk.vectors[used].mean(axis=0))
     result = PROBLEMS["h_mean, deviation"].solve(method=method, max_calls=90)
     assert result.value == pytest.approx(program.sign * program.value(last.u))
+
+
+def test_frank_wolfe_takes_the_steps_of_algorithm_1() -> None:
+    program, oracle = PROBLEMS["h_mean"].bind()
+    steps = 20
+    walk = Walk(program, oracle, max_calls=steps + 2)
+    *_, last = islice(FrankWolfe().steps(program, walk), steps + 1)
+    # With steps of 2 / (t + 1), the rule of step t has weight 2 t / (T (T + 1)), and the first rule none.
+    expected = np.arange(steps + 1) * 2 / (steps * (steps + 1))
+    np.testing.assert_allclose(last.weights, expected, atol=1e-12)
+    np.testing.assert_allclose(last.u, walk.mix(last.weights))
 
 
 def test_published_methods_do_not_tell_that_constraints_conflict() -> None:

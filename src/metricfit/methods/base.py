@@ -123,7 +123,7 @@ def _unit(loss: FloatArray) -> FloatArray:
 
 @dataclass
 class Walk:
-    """The oracle as methods see it: prices in, vertices out, every call counted against the budget."""
+    """The oracle as methods see it: directions in, vertices out, every call counted against the budget."""
 
     program: Program
     oracle: Oracle
@@ -155,9 +155,9 @@ class Walk:
         if hasattr(self.oracle, "expect"):
             self.oracle.expect(min(calls, self.max_calls - self.calls))
 
-    def call(self, price: FloatArray) -> int:
-        """Ask for the best rule for ``price @ u`` and return its place in `vertices`."""
-        return self.ask(self.program.loss(price))
+    def call(self, direction: FloatArray) -> int:
+        """Ask for the best rule for ``direction @ u`` and return its place in `vertices`."""
+        return self.ask(self.program.loss(direction))
 
     def ask(self, loss: FloatArray) -> int:
         """Ask for the best rule for a loss and return its place in `vertices`."""

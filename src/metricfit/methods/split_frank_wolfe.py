@@ -143,7 +143,7 @@ class SplitFrankWolfe(Pruned):
 
 
 def feasible_set(program: Program, domain: Domain) -> Callable[[FloatArray], FloatArray]:
-    """Return the function ``price -> cheapest F`` of the domain where all constraints hold (line 6)."""
+    """Return the function ``direction -> cheapest F`` of the domain where all constraints hold (line 6)."""
     nodes = [limit.node for limit in program.limits if limit.node is not None]
     if not nodes:
         return domain.cheapest
@@ -153,6 +153,6 @@ def feasible_set(program: Program, domain: Domain) -> Callable[[FloatArray], Flo
             body.limit(node, node)
         solve = LinearStep(domain, body)
         rest = np.zeros(solve.size - domain.low.size)
-        return lambda price: solve(np.concatenate([price, rest])).u
+        return lambda direction: solve(np.concatenate([direction, rest])).u
     cone = ConeProgram(domain, None, kept=nodes)
-    return lambda price: cone(price).u
+    return lambda direction: cone(direction).u

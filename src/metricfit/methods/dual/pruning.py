@@ -18,7 +18,7 @@ from metricfit.exceptions import Unsolved
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
 from metricfit.methods.dual.feasible_start import opening
 from metricfit.methods.master.columns import Columns
-from metricfit.methods.master.feasibility import ROOM, descend, phase_one
+from metricfit.methods.master.feasibility import ROOM, lower_violation, phase_one
 from metricfit.methods.master.fewer_rules import fewer_rules
 from metricfit.methods.master.generation import generate
 from metricfit.methods.master.mixtures import SPARE
@@ -90,7 +90,7 @@ def _rounds(program: Program, search: Walk, columns: Columns, rounds: int) -> It
     columns.add(place, search.vertices[place])
     if program.limits:
         first = phase_one(program, program.limits)
-        for _, iterate in zip(range(rounds), descend(first, search, columns, -ROOM), strict=False):
+        for _, iterate in zip(range(rounds), lower_violation(first, search, columns, -ROOM), strict=False):
             yield replace(iterate, bound=-np.inf, multipliers=None)
         if program.excess(iterate.u) > FEASIBLE:
             return

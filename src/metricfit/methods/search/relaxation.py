@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metricfit.methods.base import Walk
-from metricfit.methods.search.profile import Affine
+from metricfit.methods.search.profile import RatioCombination
 from metricfit.problem import Program
 
 
@@ -17,7 +17,7 @@ def bound_of_ratios(program: Program, walk: Walk) -> float:
     are prefix sums along one sort. The bound is valid where probabilities are counted as soft labels, and holds
     under any constraints, which it ignores.
     """
-    affine = Affine.of(program.objective, program)
+    affine = RatioCombination.of(program.objective, program)
     make = getattr(walk.oracle, "scan", None)
     if affine is None or make is None:
         return -np.inf
