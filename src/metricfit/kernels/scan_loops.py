@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metricfit.kernels.counting import Engine
+from metricfit.kernels.settings import TUNED
 from metricfit.types import FloatArray, IntArray
 
-# Rows of a line up to which NumPy is fast enough.
-NUMPY_ROWS = 5_000
 # A sum of weights this small is zero: it is known no better.
 NO_WEIGHT = 1e-12
 
@@ -161,7 +160,7 @@ def moving_rows_numpy(scores: RuleScores, state: State, move: Move, members: Int
 
 def use_numpy(engine: Engine, rows: int) -> bool:
     """Whether NumPy computes."""
-    return engine == "numpy" or (engine == "auto" and rows <= NUMPY_ROWS)
+    return engine == "numpy" or (engine == "auto" and rows <= TUNED.numpy_rows)
 
 
 def fixed(array: Any) -> Any:
