@@ -214,16 +214,19 @@ class Program:
 
     def uniform(self, margins: FloatArray) -> FloatArray:
         """Return u of the classifier that decides anything with equal probability."""
-        tensor = np.repeat(margins[:, :, None], self.axes.k, axis=2) / self.axes.k
-        return self.vector(statistic(tensor, self.layout, self.axes))
+        return self.at_random(margins, np.full(self.axes.k, 1 / self.axes.k))
+
+    def at_random(self, margins: FloatArray, shares: FloatArray) -> FloatArray:
+        """Return u of the classifier that looks at no row and takes each decision with a given probability."""
+        return self.vector(statistic(margins[:, :, None] * shares, self.layout, self.axes))
 
     def vector(self, counted: FloatArray) -> FloatArray:
         """Return u of a statistic."""
         return np.asarray(self.matrix @ counted.ravel() + self.constant)
 
-    def loss(self, price: FloatArray) -> FloatArray:
-        """Return the loss whose value on a statistic is ``price @ u``, but for a constant."""
-        return np.asarray(self._adjoint @ price).reshape(shape_of(self.layout, self.axes))
+    def loss(self, direction: FloatArray) -> FloatArray:
+        """Return the loss whose value on a statistic is ``direction @ u``, but for a constant."""
+        return np.asarray(self._adjoint @ direction).reshape(shape_of(self.layout, self.axes))
 
     @cached_property
     def _adjoint(self) -> Any:

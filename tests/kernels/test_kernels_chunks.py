@@ -12,9 +12,9 @@ import pytest
 from kernel_data import assert_close, make
 
 from metricfit.kernels import _counting_jit as _jit
-from metricfit.kernels import counting as kernels
-from metricfit.kernels import counting_numba as kernels_numba
 from metricfit.kernels.counting import confusion, count, decide
+from metricfit.kernels.counting_numba import _chunks
+from metricfit.kernels.settings import Settings
 
 NUMBA = {"engine": "numba"}
 NUMPY = {"engine": "numpy"}
@@ -23,28 +23,27 @@ NUMPY = {"engine": "numpy"}
 # Rows do not depend on their neighbours, chunks and threads do not show -------------------------------
 
 
-@pytest.fixture
-def small_chunks(monkeypatch):
-    monkeypatch.setattr(kernels_numba, "CHUNK", 2**12)
+SMALL_CHUNKS = {"engine": "numba", "settings": Settings(chunk=2**12)}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("layout", ["diagonal", "full"])
 @pytest.mark.parametrize("n", [7, 40])
 class TestChunks:
-    def test_threads_change_no_bit(self, n, layout, dtype, small_chunks):
+    def test_threads_change_no_bit(self, n, layout, dtype):
         P, y, cell, weight, loss, match = make(3001, n, n, 3, dtype, layout)
-        assert len(kernels_numba._chunks(P, 0)) > 3
+        assert len(_chunks(P, 0, 2**12)) > 3
         for labels in (y, None):
-            one = count(P, labels, cell, weight, loss, match, layout=layout, **NUMBA)
-            two = count(P, labels, cell, weight, loss, match, layout=layout, threads=2, **NUMBA)
+            one = count(P, labels, cell, weight, loss, match, layout=layout, **SMALL_CHUNKS)
+            two = count(P, labels, cell, weight, loss, match, layout=layout, threads=2, **SMALL_CHUNKS)
             np.testing.assert_array_equal(one, two)
             assert_close(one, count(P, labels, cell, weight, loss, match, layout=layout, **NUMPY))
-        one = decide(P, cell, loss, match, layout=layout, **NUMBA)
-        np.testing.assert_array_equal(one, decide(P, cell, loss, match, layout=layout, threads=-1, **NUMBA))
+        one = decide(P, cell, loss, match, layout=layout, **SMALL_CHUNKS)
+        two = decide(P, cell, loss, match, layout=layout, threads=-1, **SMALL_CHUNKS)
+        np.testing.assert_array_equal(one, two)
         arguments = P, y, cell, weight, one, 3, n
         np.testing.assert_array_equal(
-            confusion(*arguments, **NUMBA), confusion(*arguments, threads=2, **NUMBA)
+            confusion(*arguments, **SMALL_CHUNKS), confusion(*arguments, threads=2, **SMALL_CHUNKS)
         )
 
     def test_a_row_alone_is_decided_as_among_others(self, n, layout, dtype):
@@ -90,12 +89,12 @@ def test_decisions_are_put_where_asked(engine):
 
 def _count_threaded(seed):
     P, y, cell, weight, loss, match = make(3001, 7, 7, 3, np.float32, seed=seed)
-    return count(P, y, cell, weight, loss, match, layout="diagonal", threads=2, **NUMBA)
+    return count(P, y, cell, weight, loss, match, layout="diagonal", threads=2, **SMALL_CHUNKS)
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("workers", ["fork", "joblib"])
-def test_workers_count_as_their_parent(workers, small_chunks):
+def test_workers_count_as_their_parent(workers):
     expected = [_count_threaded(seed) for seed in range(2)]
     if workers == "joblib":
         found = joblib.Parallel(n_jobs=2)(joblib.delayed(_count_threaded)(seed) for seed in range(2))
@@ -132,15 +131,20 @@ def test_kernels_need_no_folder_to_keep_compiled_code_in(monkeypatch):
     assert _jit._kernel(lambda x: x + 1)(1) == 2
 
 
-def test_auto_takes_numpy_up_to_its_limit(monkeypatch):
-    called = []
-    monkeypatch.setattr(kernels, "decide_numpy", lambda P, *_, **__: called.append(P.shape))
-    monkeypatch.setattr(kernels_numba, "decide_numba", lambda P, *_, **__: called.append("numba"))
-    monkeypatch.setattr(kernels, "NUMPY_WORK", 100)
-    decide(np.zeros((10, 5)), None, np.zeros((1, 2, 10)), np.arange(10), layout="diagonal")
-    decide(np.zeros((11, 5)), None, np.zeros((1, 2, 10)), np.arange(10), layout="diagonal")
-    decide(np.zeros((10, 5)), None, np.zeros((1, 5, 10)), np.arange(10), layout="full")
-    assert called == [(10, 5), "numba", "numba"]
+def test_auto_takes_numpy_up_to_its_limit():
+    code = """
+import sys
+import numpy as np
+from metricfit.kernels.counting import decide
+from metricfit.kernels.settings import Settings
+P, loss, layout = np.full(({rows}, 5), 0.2), np.zeros((1, {height}, 10)), "{layout}"
+decide(P, None, loss, np.arange(10) % 5, layout=layout, settings=Settings(numpy_work=100))
+print("numba" in sys.modules)
+"""
+    for rows, layout, compiled in [(10, "diagonal", False), (11, "diagonal", True), (10, "full", True)]:
+        script = code.format(rows=rows, layout=layout, height=2 if layout == "diagonal" else 5)
+        done = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True)
+        assert done.stdout.strip() == str(compiled)
 
 
 @pytest.mark.parametrize(("option", "value"), [("layout", "diag"), ("engine", "cupy")])

@@ -14,7 +14,7 @@ import pytest
 
 import metricfit as mf
 from metricfit.data.confusion import Axes, Cells
-from metricfit.kernels.counting import NUMPY_WORK
+from metricfit.kernels.settings import TUNED
 from metricfit.policy import Policy, Rule
 from metricfit.policy import policy as module
 
@@ -91,7 +91,7 @@ def test_importing_the_package_imports_nothing_heavy():
 def test_numpy_and_numba_decide_alike(layout):
     pytest.importorskip("numba")
     random = np.random.default_rng(0)
-    proba = random.dirichlet(np.ones(5), 3 * NUMPY_WORK // 10)
+    proba = random.dirichlet(np.ones(5), 3 * TUNED.numpy_work // 10)
     cells = Cells(("g",), ((0,), (1,)))
     losses = random.normal(size=(2, 5 if layout == "full" else 2, 5))
     policy = Policy(Axes(tuple(range(5)), (), cells), layout, [[Rule(1, loss)] for loss in losses])

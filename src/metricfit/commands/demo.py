@@ -36,14 +36,14 @@ decisions = clf.predict(data.X[20_000:])
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Half:
     """One half of the data: what any policy is expected to do on it."""
 
     oracle: PluginOracle
     attributes: dict[str, Any]
 
     @classmethod
-    def of(cls, proba: Any, y: Any, X: Any, classes: Any) -> Part:
+    def of(cls, proba: Any, y: Any, X: Any, classes: Any) -> Half:
         """Keep the rows with their attribute."""
         attributes = {"region": X["region"]}
         return cls(
@@ -73,8 +73,8 @@ class Demo:
     labels: Result
     model: Result
     unfair: Result
-    fitted: Part
-    held_out: Part
+    fitted: Half
+    held_out: Half
 
 
 def run(options: Namespace) -> int:
@@ -103,7 +103,7 @@ def compute() -> Demo:
     with threadpool_limits(limits=1):
         proba = cross_fit(model, X, y, np.array(data.classes), cv=5).proba
         unseen = model.fit(X, y).predict_proba(data.X[FITTED:])
-    fitted = Part.of(proba, y, X, data.classes)
+    fitted = Half.of(proba, y, X, data.classes)
     problem = Problem.of("g_mean", CONSTRAINTS)
     return Demo(
         problem,
@@ -111,7 +111,7 @@ def compute() -> Demo:
         solve(problem, PluginOracle(fitted.oracle.rows, "model")),
         solve(Problem.of("g_mean", CONSTRAINTS[:1]), fitted.oracle),
         fitted,
-        Part.of(unseen, data.y[FITTED:], data.X[FITTED:], data.classes),
+        Half.of(unseen, data.y[FITTED:], data.X[FITTED:], data.classes),
     )
 
 

@@ -2,7 +2,7 @@
 
 Section 7.2 of the paper. In the layout ``"full"`` a statistic is the tensor C[a, i, j]. In ``"diagonal"``
 it has shape (cells, 2, decisions): ``[a, 0, j]`` is the entry where decision j is right, ``[a, 1, j]`` the
-sum of column j. A loss has the shape of the statistic, so that a price times a statistic is a sum over
+sum of column j. A loss has the shape of the statistic, so that a loss times a statistic is a sum over
 equal shapes in both.
 """
 

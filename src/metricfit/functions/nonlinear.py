@@ -12,7 +12,7 @@ from metricfit.functions.expression import NO_THETA, Node, Theta, shared
 from metricfit.types import FloatArray
 
 # A denominator this little below zero is zero: sums of probabilities are known no better.
-ROUNDING = 1e-12
+SUM_ERROR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Quotient(Node):
 
     def reach(self) -> tuple[FloatArray, FloatArray]:
         (low, high), (least, most) = self.over.reach(), self.under.reach()
-        positive, never_negative = least > ROUNDING, least >= -ROUNDING
+        positive, never_negative = least > SUM_ERROR, least >= -SUM_ERROR
         floor = np.where(never_negative & (low >= 0), 0.0, -np.inf)
         ceiling = np.where(never_negative, np.where(high <= 0, 0.0, self.most), np.inf)
         if not positive.any():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-ROUNDING = 1e-12
+from metricfit.kernels.scan_loops import NO_WEIGHT
+
 # A factor that lets in all rows there are: probabilities below its inverse are none.
 MOST = 1e200
 
@@ -65,7 +66,7 @@ def moving_rows(
 @njit
 def _ratio(terms, j, hit, made):
     under = terms[1, 0, j] + terms[1, 1, j] * hit + terms[1, 2, j] * made
-    if abs(under) <= ROUNDING:
+    if abs(under) <= NO_WEIGHT:
         return 0.0
     return (terms[0, 0, j] + terms[0, 1, j] * hit + terms[0, 2, j] * made) / under
 

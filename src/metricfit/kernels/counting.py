@@ -20,13 +20,10 @@ from metricfit.kernels.counting_numpy import (
     decide_numpy,
     mixture_confusion_numpy,
 )
+from metricfit.kernels.settings import TUNED, Settings
 from metricfit.types import FloatArray, IntArray
 
 Engine = Literal["auto", "numpy", "numba"]
-
-# Products up to which a pass stays in NumPy, where it then takes some milliseconds. Numba takes a second to
-# import and load, and several to compile on first use: a job needs hundreds of passes to gain by it.
-NUMPY_WORK = 500_000
 
 
 def decide(
@@ -39,6 +36,7 @@ def decide(
     out: IntArray | None = None,
     threads: int | None = None,
     engine: Engine = "auto",
+    settings: Settings = TUNED,
 ) -> IntArray:
     """Return the decision of each row.
 
@@ -60,6 +58,8 @@ def decide(
         Number of threads that share the rows; None means one, -1 all cores, as ``n_jobs``.
     engine : {"auto", "numpy", "numba"}
         What computes.
+    settings : Settings
+        When numba computes, and how many rows at a time.
 
     Returns
     -------
@@ -74,11 +74,11 @@ def decide(
     >>> decide(P, None, loss, np.array([0, 1]), layout="full")
     array([0, 1], dtype=int32)
     """
-    if _in_numpy(engine, _work(P, loss, layout)):
+    if _in_numpy(engine, _work(P, loss, layout), settings):
         return decide_numpy(P, cell, loss, match, layout=layout, out=out)
     from metricfit.kernels.counting_numba import decide_numba
 
-    return decide_numba(P, cell, loss, match, layout=layout, out=out, threads=threads)
+    return decide_numba(P, cell, loss, match, layout=layout, out=out, threads=threads, chunk=settings.chunk)
 
 
 def count(
@@ -92,12 +92,13 @@ def count(
     layout: Layout,
     threads: int | None = None,
     engine: Engine = "auto",
+    settings: Settings = TUNED,
 ) -> FloatArray:
     """Return the statistic that the rule of a loss reaches.
 
     Parameters
     ----------
-    P, cell, loss, match, layout, threads, engine
+    P, cell, loss, match, layout, threads, engine, settings
         As in `decide`.
     y : int array of shape (N,) or None
         Class of each row; None counts the probabilities as soft labels.
@@ -118,11 +119,11 @@ def count(
     array([[[0.5, 0.5],
             [0.5, 0.5]]])
     """
-    if _in_numpy(engine, _work(P, loss, layout)):
+    if _in_numpy(engine, _work(P, loss, layout), settings):
         return count_numpy(P, y, cell, weight, loss, match, layout=layout)
     from metricfit.kernels.counting_numba import count_numba
 
-    return count_numba(P, y, cell, weight, loss, match, layout=layout, threads=threads)
+    return count_numba(P, y, cell, weight, loss, match, layout=layout, threads=threads, chunk=settings.chunk)
 
 
 def confusion(
@@ -136,12 +137,13 @@ def confusion(
     *,
     threads: int | None = None,
     engine: Engine = "auto",
+    settings: Settings = TUNED,
 ) -> FloatArray:
     """Return the confusion tensor (cells, classes, decisions) of given decisions.
 
     Parameters
     ----------
-    P, y, cell, weight, threads, engine
+    P, y, cell, weight, threads, engine, settings
         As in `count`.
     decisions : int array of shape (N,)
         Decision of each row.
@@ -161,11 +163,13 @@ def confusion(
     array([[[0.375, 0.25 ],
             [0.125, 0.25 ]]])
     """
-    if _in_numpy(engine, P.size if y is None else len(P)):
+    if _in_numpy(engine, P.size if y is None else len(P), settings):
         return confusion_numpy(P, y, cell, weight, decisions, n_cells, n_decisions)
     from metricfit.kernels.counting_numba import confusion_numba
 
-    return confusion_numba(P, y, cell, weight, decisions, n_cells, n_decisions, threads=threads)
+    return confusion_numba(
+        P, y, cell, weight, decisions, n_cells, n_decisions, threads=threads, chunk=settings.chunk
+    )
 
 
 def mixture_confusion(
@@ -180,12 +184,13 @@ def mixture_confusion(
     layout: Layout,
     threads: int | None = None,
     engine: Engine = "auto",
+    settings: Settings = TUNED,
 ) -> FloatArray:
     """Return the expected confusion tensor of a mixture of rules in each cell, in one read of P.
 
     Parameters
     ----------
-    P, y, cell, weight, match, layout, threads, engine
+    P, y, cell, weight, match, layout, threads, engine, settings
         As in `count`.
     losses : array of shape (rules, cells, 2, k) or (rules, cells, n, k)
         The rules.
@@ -207,12 +212,12 @@ def mixture_confusion(
     array([[[0.125, 0.375],
             [0.125, 0.375]]])
     """
-    if _in_numpy(engine, _work(P, losses[0], layout)):
+    if _in_numpy(engine, _work(P, losses[0], layout), settings):
         return mixture_confusion_numpy(P, y, cell, weight, losses, cell_weights, match, layout=layout)
     from metricfit.kernels.counting_numba import mixture_confusion_numba
 
     return mixture_confusion_numba(
-        P, y, cell, weight, losses, cell_weights, match, layout=layout, threads=threads
+        P, y, cell, weight, losses, cell_weights, match, layout=layout, threads=threads, chunk=settings.chunk
     )
 
 
@@ -223,7 +228,7 @@ def _work(P: FloatArray, loss: FloatArray, layout: Layout) -> int:
     return len(P) * loss.shape[2] * (P.shape[1] if layout == "full" else 1)
 
 
-def _in_numpy(engine: Engine, work: int) -> bool:
+def _in_numpy(engine: Engine, work: int, settings: Settings) -> bool:
     if engine not in ("auto", "numpy", "numba"):
         raise ValueError(f"engine must be 'auto', 'numpy' or 'numba', got {engine!r}")
-    return engine == "numpy" or (engine == "auto" and work <= NUMPY_WORK)
+    return engine == "numpy" or (engine == "auto" and work <= settings.numpy_work)

@@ -19,14 +19,11 @@ from joblib import effective_n_jobs
 
 from metricfit.data.layout import Layout
 from metricfit.kernels import _counting_jit as _jit
+from metricfit.kernels.settings import TUNED
 from metricfit.types import FloatArray, IntArray
 
 T = TypeVar("T")
 Rule = Callable[["_Rows", IntArray], IntArray]
-
-# Entries of P in a chunk: enough to forget what a call costs, and few enough to be in the cache still when
-# a chunk is read again.
-CHUNK = 2**21
 
 
 def decide_numba(
@@ -38,15 +35,16 @@ def decide_numba(
     layout: Layout,
     out: IntArray | None = None,
     threads: int | None = None,
+    chunk: int = TUNED.chunk,
 ) -> IntArray:
     """Return the decision with the smallest score, the larger index of equal ones."""
     rows, rule = _Rows.of(P, None, cell, None), _rule(P, loss, match, layout)
     decisions = np.empty(len(P), np.int32) if out is None else out
 
-    def task(chunk: slice) -> None:
-        rule(rows[chunk], decisions[chunk])
+    def task(place: slice) -> None:
+        rule(rows[place], decisions[place])
 
-    for _ in _each(task, _chunks(P, 0), threads):
+    for _ in _each(task, _chunks(P, 0, chunk), threads):
         pass
     return decisions
 
@@ -61,6 +59,7 @@ def count_numba(
     *,
     layout: Layout,
     threads: int | None = None,
+    chunk: int = TUNED.chunk,
 ) -> FloatArray:
     """Return the statistic that the rule of a loss reaches."""
     rows = _Rows.of(P, y, cell, weight)
@@ -68,15 +67,15 @@ def count_numba(
     if layout == "full":
         rule = _rule(P, loss, match, layout)
 
-        def task(chunk: slice) -> FloatArray:
-            part = rows[chunk]
+        def task(place: slice) -> FloatArray:
+            part = rows[place]
             return _tensor(part, rule(part, np.empty(len(part.P), np.int32)), n_cells, k)
 
     else:
         lines = _lines(P, loss, match)
 
-        def task(chunk: slice) -> FloatArray:
-            part, banks = rows[chunk], np.zeros((_jit.BANKS, n_cells, k, 2))
+        def task(place: slice) -> FloatArray:
+            part, banks = rows[place], np.zeros((_jit.BANKS, n_cells, k, 2))
             if part.y is None:
                 _jit.count_soft_hits(part.P, part.cell, part.weight, *lines, banks)
                 return banks.sum(axis=0).swapaxes(1, 2)
@@ -85,7 +84,7 @@ def count_numba(
             sums[:, :, 0] += sums[:, :, 1]
             return sums[:, :, ::-1].swapaxes(1, 2)
 
-    return _total(_each(task, _chunks(P, loss.size), threads), P, weight)
+    return _total(_each(task, _chunks(P, loss.size, chunk), threads), P, weight)
 
 
 def confusion_numba(
@@ -98,15 +97,16 @@ def confusion_numba(
     n_decisions: int,
     *,
     threads: int | None = None,
+    chunk: int = TUNED.chunk,
 ) -> FloatArray:
     """Return the confusion tensor (cells, classes, decisions) of given decisions."""
     rows = _Rows.of(P, y, cell, weight)
     decisions = np.asarray(decisions, np.int32)
 
-    def task(chunk: slice) -> FloatArray:
-        return _tensor(rows[chunk], decisions[chunk], n_cells, n_decisions)
+    def task(place: slice) -> FloatArray:
+        return _tensor(rows[place], decisions[place], n_cells, n_decisions)
 
-    return _total(_each(task, _chunks(P, n_cells * P.shape[1] * n_decisions), threads), P, weight)
+    return _total(_each(task, _chunks(P, n_cells * P.shape[1] * n_decisions, chunk), threads), P, weight)
 
 
 def mixture_confusion_numba(
@@ -120,6 +120,7 @@ def mixture_confusion_numba(
     *,
     layout: Layout,
     threads: int | None = None,
+    chunk: int = TUNED.chunk,
 ) -> FloatArray:
     """Return the expected confusion tensor of a mixture of rules in each cell."""
     rows = _Rows.of(P, y, cell, weight)
@@ -130,8 +131,8 @@ def mixture_confusion_numba(
     rules = [_rule(P, losses[q, cells], match, layout) for q in turns]
     shares = np.stack([cell_weights[cells, q] for q in turns], axis=1)
 
-    def task(chunk: slice) -> FloatArray:
-        part, decisions = rows[chunk], np.empty((len(rules), chunk.stop - chunk.start), np.int32)
+    def task(place: slice) -> FloatArray:
+        part, decisions = rows[place], np.empty((len(rules), place.stop - place.start), np.int32)
         for rule, made in zip(rules, decisions, strict=True):
             rule(part, made)
         if part.y is None:
@@ -142,7 +143,7 @@ def mixture_confusion_numba(
         total: Any = sum(share[:, None, None] * _tensor(part, made, n_cells, k) for share, made in parts)
         return total
 
-    return _total(_each(task, _chunks(P, n_cells * n * k), threads), P, weight)
+    return _total(_each(task, _chunks(P, n_cells * n * k, chunk), threads), P, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,9 +217,9 @@ def _tensor(rows: _Rows, decisions: IntArray, n_cells: int, n_decisions: int) ->
     return sums
 
 
-def _chunks(P: FloatArray, size: int) -> list[slice]:
+def _chunks(P: FloatArray, size: int, chunk: int) -> list[slice]:
     """Cut the rows into chunks: eight or more if there is enough to do, none small beside its statistic."""
-    entries = max(min(CHUNK, P.size // 8), CHUNK // 16, 4 * size)
+    entries = max(min(chunk, P.size // 8), chunk // 16, 4 * size)
     step = max(1, -(-entries // P.shape[1]))
     return [slice(start, min(start + step, len(P))) for start in range(0, len(P), step)]
 

@@ -16,7 +16,16 @@ import numpy as np
 from metricfit.data.layout import Layout, shape_of
 from metricfit.data.rows import Rows
 from metricfit.kernels.counting import Engine, decide
-from metricfit.kernels.scan_loops import Move, Moving, Scores, State, ascending, fixed, moving_rows, prefix
+from metricfit.kernels.scan_loops import (
+    Move,
+    Moving,
+    RuleScores,
+    State,
+    ascending,
+    fixed,
+    moving_rows,
+    prefix,
+)
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 Kind = Literal["slope", "offset"]
@@ -134,10 +143,10 @@ class Scan:
         self.cell: IntArray = fixed(np.zeros(0, np.int32) if rows.cells is None else rows.cells)
         if layout == "diagonal":
             slope, column = np.where(self.match >= 0, -self.loss[:, 0], 0.0), fixed(np.maximum(self.match, 0))
-            self.scores = Scores(fixed(rows.proba), column, slope, -self.loss[:, 1], self.cell)
+            self.scores = RuleScores(fixed(rows.proba), column, slope, -self.loss[:, 1], self.cell)
         else:
             ones, column = np.ones((cells, k)), fixed(np.arange(k, dtype=self.match.dtype))
-            self.scores = Scores(self._products(), column, ones, 0 * ones, self.cell)
+            self.scores = RuleScores(self._products(), column, ones, 0 * ones, self.cell)
         self.decisions = decide(rows.proba, rows.cells, self.loss, self.match, layout=layout, engine=engine)
         self.every = np.arange(len(rows))
         self.best = self.scores.of(self.every, self.decisions)

@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metricfit.kernels.counting import Engine
+from metricfit.kernels.settings import TUNED
 from metricfit.types import FloatArray, IntArray
 
-# Rows of a line up to which NumPy is fast enough.
-NUMPY_ROWS = 5_000
 # A sum of weights this small is zero: it is known no better.
-ROUNDING = 1e-12
+NO_WEIGHT = 1e-12
 
 
-class Scores(NamedTuple):
+class RuleScores(NamedTuple):
     """The scores of a rule: ``slope[a, j] * table[r, column[j]] + offset[a, j]``; the largest decides.
 
     ``cell`` holds the cell of each row, and is empty if there is one.
@@ -100,7 +99,7 @@ class Moving(NamedTuple):
 
 
 def moving_rows(
-    scores: Scores, state: State, move: Move, members: IntArray, engine: Engine = "auto"
+    scores: RuleScores, state: State, move: Move, members: IntArray, engine: Engine = "auto"
 ) -> Moving:
     """Return the rows among ``members`` that a weight moves, with their breakpoints and the decisions they leave.
 
@@ -110,7 +109,7 @@ def moving_rows(
     --------
     >>> import numpy as np
     >>> proba, none = np.array([[0.5, 0.2, 0.3]]), np.zeros(0)
-    >>> scores = Scores(proba, np.arange(3), np.ones((1, 3)), np.zeros((1, 3)), none.astype(int))
+    >>> scores = RuleScores(proba, np.arange(3), np.ones((1, 3)), np.zeros((1, 3)), none.astype(int))
     >>> state = State(np.array([0]), np.array([0.5]), proba, np.array([2]), none, np.arange(3), 0.0)
     >>> move = Move(0, proba[:, 0], proba[:, 0], True, 0.0, np.inf)
     >>> moved = moving_rows(scores, state, move, np.array([0]))
@@ -127,7 +126,7 @@ def moving_rows(
     return Moving(at[:count], rows[:count], left[:count], weight[:count], won[:count], lost[:count])
 
 
-def moving_rows_numpy(scores: Scores, state: State, move: Move, members: IntArray) -> Moving:
+def moving_rows_numpy(scores: RuleScores, state: State, move: Move, members: IntArray) -> Moving:
     """Return what `moving_rows` does."""
     j = move.decision
     left, other = state.decisions[members].astype(np.int64), state.best[members]
@@ -155,7 +154,7 @@ def moving_rows_numpy(scores: Scores, state: State, move: Move, members: IntArra
 
 def use_numpy(engine: Engine, rows: int) -> bool:
     """Whether NumPy computes."""
-    return engine == "numpy" or (engine == "auto" and rows <= NUMPY_ROWS)
+    return engine == "numpy" or (engine == "auto" and rows <= TUNED.numpy_rows)
 
 
 def fixed(array: Any) -> Any:
@@ -231,7 +230,7 @@ def ratio(terms: FloatArray, j: Any, hit: Any, made: Any) -> Any:
     """Return the quotient of decision j."""
     over = terms[0, 0, j] + terms[0, 1, j] * hit + terms[0, 2, j] * made
     under = terms[1, 0, j] + terms[1, 1, j] * hit + terms[1, 2, j] * made
-    zero = np.abs(under) <= ROUNDING
+    zero = np.abs(under) <= NO_WEIGHT
     return np.where(zero, 0.0, over / np.where(zero, 1.0, under))
 
 

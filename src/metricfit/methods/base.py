@@ -58,6 +58,8 @@ class Method:
     gradient, ``constrained`` whether convex constraints are taken, ``nonconvex`` whether any others are.
     "auto", the docs and the error text read these. ``proves`` says that the method's bound closes in on the
     value where the oracle is exact; ``calibrates`` that counted labels are decided on calibrated probabilities.
+    ``as_published`` is what a user may ask of the paper's methods: nothing but the paper's
+    steps, whose answer is the last iterate and not the best one seen.
     """
 
     name: ClassVar[str]
@@ -69,6 +71,7 @@ class Method:
     proves: ClassVar[bool] = False
     calibrates: ClassVar[bool] = False
     default_calls: ClassVar[int] = 1000
+    as_published: bool = False
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield one iterate after the other."""
@@ -149,7 +152,7 @@ class Budget:
 
 @dataclass
 class Walk:
-    """The oracle as methods see it: prices in, vertices out, every call counted against the budget."""
+    """The oracle as methods see it: directions in, vertices out, every call counted against the budget."""
 
     program: Program
     oracle: OracleBase
@@ -189,9 +192,9 @@ class Walk:
         """Say how many calls are coming, for oracles that can prepare for many."""
         self.oracle.expect(min(calls, self.budget.left))
 
-    def call(self, price: FloatArray) -> int:
-        """Ask for the best rule for ``price @ u`` and return its place in `vertices`."""
-        return self.ask(self.program.loss(price))
+    def call(self, direction: FloatArray) -> int:
+        """Ask for the best rule for ``direction @ u`` and return its place in `vertices`."""
+        return self.ask(self.program.loss(direction))
 
     def ask(self, loss: FloatArray) -> int:
         """Ask for the best rule for a loss and return its place in `vertices`."""
@@ -287,7 +290,7 @@ def run(
         for iterate in steps:
             found = Standing.of(program, iterate.u)
             first = first or found
-            if standing is None or found.beats(standing):
+            if standing is None or method.as_published or found.beats(standing):
                 best, standing = iterate, found
             if walk.oracle.exact:  # else a bound would be an estimate, and none is claimed
                 bound = max(bound, iterate.bound)
@@ -312,7 +315,8 @@ def run(
         steps.close()  # type: ignore[attr-defined]
     if best is None:
         best = _first(program, walk, interrupted)
-    finished = better(program, best, method.finish(program, walk, best))
+    finished = method.finish(program, walk, best)
+    finished = finished if method.as_published else better(program, best, finished)
     last = Standing.of(program, finished.u)
     gap = last.value - bound
     if (

@@ -11,6 +11,7 @@ from metricfit.functions.curvature import Curvature
 from metricfit.functions.levels import at_most
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.dual.pruning import Pruned, mixture
+from metricfit.methods.gda import GDA
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.generation import generate
 from metricfit.methods.master.master import level_goal
@@ -18,6 +19,8 @@ from metricfit.problem import Program
 
 # The inner problem of a level is undecided when its minimum is known to be this close to zero.
 UNDECIDED = 1e-9
+# Levels of Algorithm 8 that lie closer are not told apart by what GDA reaches in its share of the calls.
+HALVED = 1e-3
 # Where labels are counted, a level stands when this many rules near the priced one do not help to beat it.
 PROBES = 4
 
@@ -39,6 +42,14 @@ class Bisection(Pruned):
     Only a level that no rule beats raises the bound: with an exact oracle, a non-negative minimum of the
     inner problem.
 
+    Parameters
+    ----------
+    as_published : bool
+        Solve the inner problems as Algorithm 8 does, by GDA from nothing with the same number of calls for each
+        level, and return the rule of the last level that was beaten. There is no bound then.
+    inner : GDA, optional
+        The GDA to take; by default ``GDA(as_published=True)``.
+
     Examples
     --------
     >>> import numpy as np
@@ -55,10 +66,15 @@ class Bisection(Pruned):
     constrained = True
     default_calls = 1000
 
+    def __init__(self, as_published: bool = False, inner: GDA | None = None) -> None:
+        self.as_published = as_published
+        self.inner = GDA(as_published=True) if inner is None else inner
+
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the best rule after each halving, or after each oracle call of the inner problem."""
-        single = not program.limits and at_most(program.objective, 0.5).size == 1
-        yield from self._levels(program, walk) if single else self._constrained(program, walk)
+        if not program.limits and at_most(program.objective, 0.5).size == 1:
+            return self._levels(program, walk)
+        return self._published(program, walk) if self.as_published else self._constrained(program, walk)
 
     def _levels(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Algorithm 4: the best rule for each level is deterministic."""
@@ -99,6 +115,23 @@ class Bisection(Pruned):
                     break
             if not beaten:
                 low = level
+
+    def _published(self, program: Program, walk: Walk) -> Iterator[Iterate]:
+        """Algorithm 8 to the letter, but for the turned test: each level is a problem for Algorithm 6."""
+        walk.expect(walk.budget.max_calls)
+        low, high = program.lowest_value, program.highest_value
+        halvings = max(1, int(np.ceil(np.log2((high - low) / max(walk.tol, HALVED)))))
+        calls = max(1, walk.budget.max_calls // halvings)
+        best: Iterate | None = None
+        for _ in range(halvings):
+            level = (low + high) / 2
+            problem = replace(program, objective=level_goal(program, level))
+            *_, answer = self.inner.averages(problem, walk, calls)
+            if program.value(answer.u) <= level:
+                best, high = answer, level
+            else:
+                low = level
+            yield answer if best is None else best
 
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
         """Return the best mixture of all rules found, with the prices of the constraints."""

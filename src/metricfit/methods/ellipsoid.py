@@ -43,6 +43,9 @@ class Ellipsoid(Pruned):
         :math:`2(L + (L + 1) / r)`.
     deep : bool
         Cut as deep as the bounds allow, or always through the centre, as in the paper.
+    as_published : bool
+        Begin with no rules: only those of the method's own centres are mixed in the end (line 14 of Algorithm 3,
+        line 16 of Algorithm 7), and cuts go through the centre.
 
     Examples
     --------
@@ -60,12 +63,18 @@ class Ellipsoid(Pruned):
     constrained = True
     default_calls = 1000
 
-    def __init__(self, radius: float = 1000.0, deep: bool = True) -> None:
-        self.radius, self.deep = positive("radius", radius), deep
+    def __init__(self, radius: float = 1000.0, deep: bool = True, as_published: bool = False) -> None:
+        self.radius, self.deep = positive("radius", radius), deep and not as_published
+        self.as_published = as_published
+
+    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
+        """Return the best mixture of the rules found, which is the last line of the paper's algorithms too."""
+        return mixture(program, walk)
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the best mixture so far, renewed ever more rarely, and the bound of each centre."""
-        yield from self.opened(program, walk)
+        if not self.as_published:
+            yield from self.opened(program, walk)
         dual = _Dual(program, walk)
         d, a = program.constant.size, self.radius
         centre: FloatArray = np.zeros(d + len(program.limits))

@@ -15,7 +15,7 @@ from metricfit.problem import Program
 class FrankWolfe(Method):
     r"""Minimise a smooth convex :math:`\psi(C)` by one linear minimisation per step.
 
-    Symbols: ``u`` is :math:`C^t`, the price is :math:`L^t = \nabla\psi(C^{t-1})`, the new vertex
+    Symbols: ``u`` is :math:`C^t`, the direction is :math:`L^t = \nabla\psi(C^{t-1})`, the new vertex
     :math:`\tilde C^t`, the step :math:`2 / (t + 1)`. Stops when the Frank-Wolfe gap
     :math:`\langle \nabla\psi(C), C - \tilde C \rangle`, which bounds the distance to the optimum, is at most
     ``tol``.

@@ -56,6 +56,8 @@ class SplitFrankWolfe(Pruned):
     prune : {"objective", "linear", "none"}
         With constraints: the best mixture of all rules found, the linear program of section 8.2, or the
         iterate as it is.
+    as_published : bool
+        Begin with one rule in place of some that keep the constraints together, and return the iterate as it is.
 
     Examples
     --------
@@ -81,10 +83,11 @@ class SplitFrankWolfe(Pruned):
         eta: float | None = None,
         line_search: bool = False,
         prune: Prune = "objective",
+        as_published: bool = False,
     ) -> None:
         self.zeta = positive("zeta", zeta)
         self.eta = None if eta is None else positive("eta", eta)
-        self.line_search, self.prune = line_search, check_prune(prune)
+        self.line_search, self.prune, self.as_published = line_search, check_prune(prune), as_published
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the achievable iterate; in the second half only when it is nearer to F than ever."""
@@ -140,7 +143,7 @@ class SplitFrankWolfe(Pruned):
 
 
 def feasible_set(program: Program, domain: Domain) -> Callable[[FloatArray], FloatArray]:
-    """Return the function ``price -> cheapest F`` of the domain where all constraints hold (line 6)."""
+    """Return the function ``direction -> cheapest F`` of the domain where all constraints hold (line 6)."""
     nodes = [limit.node for limit in program.limits if limit.node is not None]
     if not nodes:
         return domain.cheapest
@@ -150,6 +153,6 @@ def feasible_set(program: Program, domain: Domain) -> Callable[[FloatArray], Flo
             body.limit(node, node)
         solve = LinearStep(domain, body)
         rest = np.zeros(solve.size - domain.low.size)
-        return lambda price: solve(np.concatenate([price, rest])).u
+        return lambda direction: solve(np.concatenate([direction, rest])).u
     cone = ConeProgram(domain, None, kept=nodes)
-    return lambda price: cone(price).u
+    return lambda direction: cone(direction).u

@@ -18,7 +18,7 @@ from metricfit.exceptions import ComparisonError
 from metricfit.functions.binding import Binding, Functions
 from metricfit.functions.curvature import Curvature, of_sum
 from metricfit.functions.expression import Constant, Node, Sum, magnitude
-from metricfit.functions.nonlinear import ROUNDING, Product, Quotient
+from metricfit.functions.nonlinear import SUM_ERROR, Product, Quotient
 from metricfit.messages import brief
 from metricfit.metrics.constraint import Constraint, compare
 from metricfit.metrics.text import finite, number, plain_slice, slice_text
@@ -297,8 +297,8 @@ class Divided(Metric):
             low, high = binding.extremes(under)
         else:
             low, high = 0.0, float(under.reach()[1][0])
-        if low < -ROUNDING or high <= ROUNDING:
-            range_ = f"it can be {low:.4g}" if low < -ROUNDING else "it is never positive"
+        if low < -SUM_ERROR or high <= SUM_ERROR:
+            range_ = f"it can be {low:.4g}" if low < -SUM_ERROR else "it is never positive"
             raise ValueError(
                 f"{self}: the denominator {self.under} must not be negative{binding.where()}, but {range_}; "
                 "add a constant that keeps it positive, or divide by a rate"

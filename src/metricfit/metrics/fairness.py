@@ -30,7 +30,7 @@ from metricfit.functions.expression import (
     smallest,
 )
 from metricfit.functions.linear import class_and_decision, class_of_each
-from metricfit.functions.nonlinear import ROUNDING, Quotient
+from metricfit.functions.nonlinear import SUM_ERROR, Quotient
 from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.per_class import precision, recall
@@ -64,7 +64,7 @@ class Disparity(Metric):
 
     def bind(self, binding: Binding) -> Node:
         groups = [self.metric.bind(group) for group in binding.groups(self.over).values()]
-        if self.as_ratio and min(float(group.reach()[0].min()) for group in groups) < -ROUNDING:
+        if self.as_ratio and min(float(group.reach()[0].min()) for group in groups) < -SUM_ERROR:
             raise ValueError(
                 f"{self}: {self.metric} can be negative, which ratios cannot compare; drop as_ratio"
             )

@@ -75,7 +75,7 @@ class RetrainOracle(OracleBase):
 
         rows = int(np.shape(y)[0])
         check_lengths(X=int(X.shape[0]) if hasattr(X, "shape") else len(X), y=rows)
-        self._weight_argument = weight_argument(estimator)
+        self._weight_argument = required_weight_argument(estimator)
         self.estimator = clone(estimator)
         if "warm_start" in self.estimator.get_params():
             self.estimator.set_params(warm_start=True)
@@ -163,7 +163,7 @@ class RetrainOracle(OracleBase):
         return clone(self.estimator)
 
 
-def weight_argument(estimator: Any) -> str:
+def required_weight_argument(estimator: Any) -> str:
     """Return the name under which ``fit`` takes weights; in a pipeline, its last step takes them."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter

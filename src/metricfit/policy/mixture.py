@@ -19,7 +19,7 @@ WEIGHT_TOLERANCE = 1e-9
 # How a row gets its rule: by a number computed from the row, by a drawn number, or the cell's single rule.
 RANDOMIZE = ("hash", "draw", "never")
 # Sums closer to 1 than this are left alone, so that saving and loading changes no bit.
-ROUNDING = 1e-12
+SUMS_TO_ONE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def shares_of(mixture: Sequence[Rule], cell: tuple[Label, ...]) -> list[float]:
             f"the weights of the rules of {where} must be at least 0 and sum to 1; they are {weights[:5]}, "
             f"which sum to {total:.12g}"
         )
-    return weights if abs(total - 1) <= ROUNDING else [weight / total for weight in weights]
+    return weights if abs(total - 1) <= SUMS_TO_ONE else [weight / total for weight in weights]
 
 
 def singles_of(single: Sequence[int], weights: Sequence[Sequence[float]]) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from metricfit.data.layout import Layout, shape_of
 from metricfit.data.validation import check_proba, row_blocks
 from metricfit.exceptions import PolicyFileError
 from metricfit.kernels import counting as kernels
+from metricfit.kernels.settings import TUNED
 from metricfit.messages import unknown
 from metricfit.policy import file as policy_file
 from metricfit.policy.export import DeterministicRule, onnx_model, python_source, sql_query
@@ -470,5 +471,5 @@ def _fitting(calibration: Calibration | None, axes: Axes) -> Calibration | None:
 
 def _engine(work: int) -> kernels.Engine:
     """Return what decides: numba if it is loaded or there is enough work to load it for, else NumPy."""
-    least = kernels.NUMPY_WORK if "numba" in sys.modules else COMPILED_WORK
+    least = TUNED.numpy_work if "numba" in sys.modules else COMPILED_WORK
     return "numba" if work > least and find_spec("numba") is not None else "numpy"

@@ -59,11 +59,11 @@ class Domain:
             near[part] = _onto_simplex(u[part], self.low[part], self.high[part], s.total)
         return near
 
-    def cheapest(self, price: FloatArray) -> FloatArray:
-        """Return the point with the smallest ``price @ u``."""
-        best = np.where(price > 0, self.low, self.high)
+    def cheapest(self, direction: FloatArray) -> FloatArray:
+        """Return the point with the smallest ``direction @ u``."""
+        best = np.where(direction > 0, self.low, self.high)
         for s in self.simplices:
-            order = s.start + np.argsort(price[s.start : s.stop], kind="stable")
+            order = s.start + np.argsort(direction[s.start : s.stop], kind="stable")
             room = (self.high - self.low)[order]
             left = s.total - self.low[order].sum() - (np.cumsum(room) - room)
             best[order] = self.low[order] + np.clip(left, 0.0, room)

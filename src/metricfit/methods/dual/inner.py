@@ -1,4 +1,4 @@
-"""Convex programs over the domain of u, built once and then solved for many prices."""
+"""Convex programs over the domain of u, built once and then solved for many directions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from metricfit.solvers.lp import LinearProgram
 from metricfit.types import FloatArray
 
 NO_WEIGHTS = np.zeros(0)
-# A cone program that fails is tried again with a price moved by this much; the bound pays for the move.
+# A cone program that fails is tried again with a direction moved by this much; the bound pays for the move.
 NUDGES = (0.0, 1e-8, 1e-6)
 
 
@@ -55,22 +55,22 @@ class LinearStep:
 
 
 class ConeProgram:
-    """Minimise ``goal(u) + price @ u + weights @ priced(u)`` over a domain where ``kept`` is <= 0."""
+    """Minimise ``goal(u) + direction @ u + weights @ weighted(u)`` over a domain where ``kept`` is <= 0."""
 
     def __init__(
-        self, domain: Domain, goal: Node | None, priced: Sequence[Largest] = (), kept: Sequence[Node] = ()
+        self, domain: Domain, goal: Node | None, weighted: Sequence[Largest] = (), kept: Sequence[Node] = ()
     ) -> None:
         import cvxpy as cp
 
         self.domain = domain
         self.u = cp.Variable(domain.low.size)
-        self.price, self.weights = cp.Parameter(domain.low.size), cp.Parameter(len(priced), nonneg=True)
+        self.direction, self.weights = cp.Parameter(domain.low.size), cp.Parameter(len(weighted), nonneg=True)
         self.scale = cp.Parameter(nonneg=True)
         translate = cone.Translator(self.u)
-        cost = self.price @ self.u
+        cost = self.direction @ self.u
         if goal is not None:
             cost += self.scale * cp.sum(translate.of(goal))
-        for k, node in enumerate(priced):
+        for k, node in enumerate(weighted):
             cost += self.weights[k] * cp.sum(translate.of(node))
         inside = [self.u >= domain.low, self.u <= domain.high, *(translate.of(node) <= 0 for node in kept)]
         matrix, totals = domain.sums()
@@ -78,15 +78,15 @@ class ConeProgram:
             inside.append(matrix @ self.u == totals)
         self.problem = cp.Problem(cp.Minimize(cost), inside + translate.constraints)
 
-    def __call__(self, price: FloatArray, weights: FloatArray = NO_WEIGHTS) -> Answer:
+    def __call__(self, direction: FloatArray, weights: FloatArray = NO_WEIGHTS) -> Answer:
         """Return the cheapest point; raise `Unsolved` where there is none."""
-        size = max(1.0, float(np.abs(price).max(initial=0.0)), float(weights.max(initial=0.0)))
+        size = max(1.0, float(np.abs(direction).max(initial=0.0)), float(weights.max(initial=0.0)))
         reach = np.maximum(np.abs(self.domain.low), np.abs(self.domain.high))
-        inside = 1 + float(np.abs(price).sum() + weights.sum()) / size
+        inside = 1 + float(np.abs(direction).sum() + weights.sum()) / size
 
         def solve(nudge: float) -> Answer:
-            moved = size * nudge * np.cos(np.arange(price.size))
-            self.price.value, self.weights.value = (price + moved) / size, weights / size
+            moved = size * nudge * np.cos(np.arange(direction.size))
+            self.direction.value, self.weights.value = (direction + moved) / size, weights / size
             self.scale.value = 1 / size
             value = cone.solve(self.problem, self.u)
             u = np.clip(self.u.value, self.domain.low, self.domain.high)

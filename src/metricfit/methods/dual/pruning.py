@@ -18,10 +18,11 @@ from metricfit.exceptions import Unsolved
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
 from metricfit.methods.dual.feasible_start import opening
 from metricfit.methods.master.columns import Columns
-from metricfit.methods.master.feasibility import ROOM, descend, phase_one
+from metricfit.methods.master.feasibility import ROOM, lower_violation, phase_one
 from metricfit.methods.master.fewer_rules import fewer_rules
 from metricfit.methods.master.generation import generate
 from metricfit.methods.master.mixtures import SPARE
+from metricfit.methods.starts import balanced_loss
 from metricfit.oracles.base import Vertex
 from metricfit.problem import Program
 from metricfit.solvers.lp import LinearProgram
@@ -89,7 +90,7 @@ def _rounds(program: Program, search: Walk, columns: Columns, rounds: int) -> It
     columns.add(place, search.vertices[place])
     if program.limits:
         first = phase_one(program, program.limits)
-        for _, iterate in zip(range(rounds), descend(first, search, columns, -ROOM), strict=False):
+        for _, iterate in zip(range(rounds), lower_violation(first, search, columns, -ROOM), strict=False):
             yield replace(iterate, bound=-np.inf, multipliers=None)
         if program.excess(iterate.u) > FEASIBLE:
             return
@@ -135,23 +136,32 @@ def pruned(program: Program, walk: Walk, best: Iterate, how: Prune) -> Iterate:
 
 
 class Pruned(Method):
-    """A method whose answer is a mixture of the rules it has found."""
+    """A method of the paper with two aids: it begins with feasible rules, and ends with the best mixture of all.
+
+    ``as_published`` leaves both out.
+    """
 
     prune: Prune = "objective"
 
     def opened(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Find rules of which a mixture is feasible; that is an answer only where rules are mixed anew."""
+        if self.as_published:
+            if not walk.vertices:
+                walk.ask(balanced_loss(program, walk.oracle.margins))
+            return
         for iterate in opening(program, walk):
             if self.prune != "none":
                 yield iterate
 
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
         """Prune the rules found."""
-        return pruned(program, walk, best, self.prune)
+        return best if self.as_published else pruned(program, walk, best, self.prune)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Drop rules that do nothing."""
-        return best if best.weights.ndim == 1 else fewer_rules(program, walk, best, max(slack, walk.tol / 10))
+        if self.as_published or best.weights.ndim == 1:
+            return best
+        return fewer_rules(program, walk, best, max(slack, walk.tol / 10))
 
 
 def check_prune(prune: str) -> Prune:

@@ -34,7 +34,7 @@ def slack_step(program: Program, domain: Domain) -> Step:
     ``mu`` has one entry for each constraint, whose function is the largest of its functions.
     """
     limits = [Largest(limit.node) for limit in program.limits if limit.node is not None]
-    mean = Mean.of(program.objective, domain, limits)
+    mean = MeanOfRates.of(program.objective, domain, limits)
     if mean is None:
         return _solver(program.objective, limits, domain)
     rest = _solver(Constant(np.zeros(1)), limits, domain)
@@ -54,7 +54,7 @@ def slack_step(program: Program, domain: Domain) -> Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Mean:
+class MeanOfRates:
     """An objective ``weight * loss + cost @ u + constant``, for a mean of rates with a closed form."""
 
     weight: float
@@ -63,7 +63,7 @@ class Mean:
     constant: float
 
     @classmethod
-    def of(cls, objective: Node, domain: Domain, limits: list[Largest]) -> Mean | None:
+    def of(cls, objective: Node, domain: Domain, limits: list[Largest]) -> MeanOfRates | None:
         """Return an objective in that form, if it has it and nothing else looks at the rates."""
         parts = smooth_parts(objective)
         if parts is None or len(parts.smooth) != 1:
@@ -104,14 +104,14 @@ class Mean:
         return boxed and not shared
 
 
-def harmonic(price: FloatArray, high: FloatArray) -> FloatArray:
-    """Minimise ``price @ v - n / sum(1 / v)`` over ``0 <= v <= high``.
+def harmonic(direction: FloatArray, high: FloatArray) -> FloatArray:
+    """Minimise ``direction @ v - n / sum(1 / v)`` over ``0 <= v <= high``.
 
     At the optimum 1 / v_i is the larger of 1 / high_i and s sqrt(price_i / n), and s is their sum.
     """
-    q = np.sqrt(np.maximum(price, 0.0) / price.size)
+    q = np.sqrt(np.maximum(direction, 0.0) / direction.size)
     if q.sum() >= 1:
-        return np.where(price > 0, 0.0, high)
+        return np.where(direction > 0, 0.0, high)
     order = np.argsort(-q * high)
     free = np.concatenate([[0.0], np.cumsum(q[order])])
     held = (1 / high).sum() - np.concatenate([[0.0], np.cumsum(1 / high[order])])
@@ -121,14 +121,14 @@ def harmonic(price: FloatArray, high: FloatArray) -> FloatArray:
     return 1 / np.maximum(1 / high, s[m] * q)
 
 
-def geometric(price: FloatArray, high: FloatArray) -> FloatArray:
-    """Minimise ``price @ v - prod(v) ** (1 / n)`` over ``0 <= v <= high``.
+def geometric(direction: FloatArray, high: FloatArray) -> FloatArray:
+    """Minimise ``direction @ v - prod(v) ** (1 / n)`` over ``0 <= v <= high``.
 
     At the optimum v_i is the smaller of high_i and G / (n price_i), and G is their geometric mean.
     """
-    n = price.size
+    n = direction.size
     with np.errstate(divide="ignore"):
-        cost = np.log(n * np.maximum(price, 0.0))
+        cost = np.log(n * np.maximum(direction, 0.0))
     if cost.sum() >= 0:
         return np.zeros(n)
     end = np.log(high)
@@ -142,13 +142,13 @@ def geometric(price: FloatArray, high: FloatArray) -> FloatArray:
     return np.exp(np.minimum(end, chosen - cost))
 
 
-def quadratic(price: FloatArray, high: FloatArray) -> FloatArray:
-    """Minimise ``price @ v + sqrt(mean((1 - v) ** 2))`` over ``0 <= v <= 1``.
+def quadratic(direction: FloatArray, high: FloatArray) -> FloatArray:
+    """Minimise ``direction @ v + sqrt(mean((1 - v) ** 2))`` over ``0 <= v <= 1``.
 
     At the optimum 1 - v_i is the smaller of 1 and sqrt(n) r price_i, and r is their norm.
     """
-    n = price.size
-    cost = np.sqrt(n) * np.maximum(price, 0.0)
+    n = direction.size
+    cost = np.sqrt(n) * np.maximum(direction, 0.0)
     if cost @ cost <= 1:
         return np.ones(n)
     order = np.argsort(-cost)

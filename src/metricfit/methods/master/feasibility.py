@@ -31,7 +31,7 @@ def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
     return replace(program, objective=Largest(Stack(nodes)), limits=())
 
 
-def descend(program: Program, walk: Walk, columns: Columns, target: float) -> Iterator[Iterate]:
+def lower_violation(program: Program, walk: Walk, columns: Columns, target: float) -> Iterator[Iterate]:
     """Minimise a phase-one objective until its target is reached or out of reach, or nothing is gained."""
     for iterate in generate(program, walk, columns):
         yield iterate
@@ -56,7 +56,7 @@ def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
     if first.value(mixed.u) <= -ROOM:  # no call is needed
         yield Iterate(columns.weights(mixed.alpha, len(walk.vertices)), mixed.u)
         return
-    for iterate in descend(first, walk, columns, -ROOM):
+    for iterate in lower_violation(first, walk, columns, -ROOM):
         best, bound = min(best, first.value(iterate.u)), max(bound, iterate.bound)
         yield replace(iterate, bound=-np.inf, multipliers=None)
     # An exact oracle proves it. When it has not, the solvers have failed, which says nothing of constraints.
@@ -67,7 +67,7 @@ def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
 def _smallest(program: Program, walk: Walk, columns: Columns, limits: Sequence[Limit]) -> float:
     """Return the smallest largest excess over some constraints."""
     problem = phase_one(program, limits)
-    return min(problem.value(iterate.u) for iterate in descend(problem, walk, columns, -ROOM))
+    return min(problem.value(iterate.u) for iterate in lower_violation(problem, walk, columns, -ROOM))
 
 
 def in_units(program: Program, limits: Sequence[Limit]) -> Program:

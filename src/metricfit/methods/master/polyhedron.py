@@ -30,7 +30,7 @@ def is_polyhedral(node: Node, sign: int = 1) -> bool:
 
 
 @dataclass
-class Rows:
+class LinearRows:
     """``matrix @ (u, t) + constant <= 0``, belonging to one maximum or one constraint."""
 
     owner: object
@@ -43,7 +43,7 @@ class Polyhedron:
     """Rows over u and over one extra variable t for each maximum met."""
 
     width: int
-    rows: list[Rows] = field(default_factory=list)
+    rows: list[LinearRows] = field(default_factory=list)
     maxima: list[Largest] = field(default_factory=list)
 
     def copy(self) -> Polyhedron:
@@ -57,7 +57,7 @@ class Polyhedron:
     def limit(self, owner: object, node: Node) -> None:
         """Demand that all values of a node are <= 0."""
         matrix, constant = self.form(node)
-        self.rows.append(Rows(owner, matrix, constant))
+        self.rows.append(LinearRows(owner, matrix, constant))
 
     def form(self, node: Node) -> tuple[Any, FloatArray]:
         """Return a node as affine functions of (u, t), adding a t and its rows for each maximum."""
@@ -89,7 +89,7 @@ class Polyhedron:
                 above = sp.csr_array(
                     (np.full(shift.size, -1.0), (np.arange(shift.size), np.full(shift.size, place)))
                 )
-                self.rows.append(Rows(node, _add(matrix, above), shift))
+                self.rows.append(LinearRows(node, _add(matrix, above), shift))
                 return sp.csr_array((np.ones(1), ([0], [place]))), np.zeros(1)
         raise TypeError(f"{type(node).__name__} is not a maximum of affine functions")
 

@@ -42,7 +42,7 @@ def descend(program: Program, walk: Walk, profile: Profile, place: int) -> Itera
         if not walk.oracle.exact:
             costs = walk.vectors @ slope
             place = place if costs[place] <= costs.min() else int(costs.argmin())
-        reached = corrected(walk, profile, towards(profile, reached, walk.single(place), PENALTY), place)
+        reached = exchanged_for(walk, profile, towards(profile, reached, walk.single(place), PENALTY), place)
         yield replace(reached, bound=bound)
         if before - merit(program, reached.u) <= walk.tol / 10:
             return
@@ -112,7 +112,7 @@ def towards(profile: Profile, start: Iterate, end: Iterate, penalty: float, most
     )
 
 
-def corrected(walk: Walk, profile: Profile, reached: Iterate, newest: int) -> Iterate:
+def exchanged_for(walk: Walk, profile: Profile, reached: Iterate, newest: int) -> Iterate:
     """Shift weight from each vertex in use to the newest one, as far as that pays."""
     for place in np.flatnonzero(reached.weights):
         weight = float(reached.weights[place])

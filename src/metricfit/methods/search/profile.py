@@ -17,7 +17,7 @@ from metricfit.functions.expression import Constant, Entries, Node, Sum, Total, 
 from metricfit.functions.nonlinear import Quotient
 from metricfit.kernels.counting import Engine
 from metricfit.kernels.scan import Line, Scan
-from metricfit.kernels.scan_loops import ROUNDING, ratio, ratio_sums
+from metricfit.kernels.scan_loops import NO_WEIGHT, ratio, ratio_sums
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray, IntArray
 
@@ -89,14 +89,14 @@ class Ratios:
         return float(series.min()), float(series.max())
 
 
-class Affine(NamedTuple):
+class RatioCombination(NamedTuple):
     """``constant`` plus multiples of sums of ratios."""
 
     constant: float
     terms: tuple[tuple[float, Ratios], ...]
 
     @classmethod
-    def of(cls, node: Node, program: Program, scale: float = 1.0) -> Affine | None:
+    def of(cls, node: Node, program: Program, scale: float = 1.0) -> RatioCombination | None:
         """Write a node of size one in this form; None if it is not of it."""
         ratios = Ratios.of(node, program)
         if ratios is not None:
@@ -138,7 +138,7 @@ class Profile:
         # The sums come behind the entries, whose number is only known now.
         parts = [_shifted(part, kept.size) for part in parts] if self.exact else parts
         self.objective, self.metrics = parts[0], parts[1:]
-        affine = None if program.limits else Affine.of(program.objective, program)
+        affine = None if program.limits else RatioCombination.of(program.objective, program)
         self.only = affine.terms[0] if affine is not None and len(affine.terms) == 1 else None
         self.matrix, self.constant = program.matrix[kept], program.constant[kept]
 
@@ -179,7 +179,7 @@ class Profile:
             )
             points = u + np.cumsum(rises.toarray(), axis=0)
             u, last = points[-1].copy(), int(block[-1])
-            points[np.abs(points) <= ROUNDING] = 0.0
+            points[np.abs(points) <= NO_WEIGHT] = 0.0
             more = [series[begin : begin + step] for series in sums]
             found.append(self._evaluated(np.column_stack([points, *more])))
         return Series(*(np.concatenate(parts) for parts in zip(*found, strict=True)))

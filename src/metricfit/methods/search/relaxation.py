@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metricfit.methods.base import Walk
-from metricfit.methods.search.profile import Affine
+from metricfit.methods.search.profile import RatioCombination
 from metricfit.problem import Program
 
 
@@ -17,7 +17,7 @@ def bound_of_ratios(program: Program, walk: Walk) -> float:
     are prefix sums along one sort. The bound is valid where probabilities are counted as soft labels, and holds
     under any constraints, which it ignores.
     """
-    affine = Affine.of(program.objective, program)
+    affine = RatioCombination.of(program.objective, program)
     loss = np.zeros((len(program.axes.cells), 2, program.axes.k))
     scan = None if affine is None else walk.oracle.scan(loss, "diagonal")
     if affine is None or scan is None or len(scan.rows) != walk.oracle.n_rows:  # a sample proves nothing

@@ -24,7 +24,7 @@ SILENCE = 15.0
 LARGE = 2**17
 
 
-def runner() -> Local | Cluster:
+def runner() -> OneProcess | Cluster:
     """Return what runs Dask graphs now: the active client of ``dask.distributed``, else Dask's default scheduler.
 
     Examples
@@ -35,17 +35,17 @@ def runner() -> Local | Cluster:
     try:
         from distributed import Client
     except ImportError:
-        return Local()
+        return OneProcess()
     try:
         client = Client.current()
     except ValueError:  # there is none
-        return Local()
+        return OneProcess()
     if client.asynchronous:
         raise ValueError("the active Dask client is asynchronous; make it with Client(asynchronous=False)")
     return Cluster(client)
 
 
-class Local:
+class OneProcess:
     """Dask's default scheduler, threads unless the user has configured another."""
 
     def each(self, function: Callable[..., Any], blocks: Sequence[Any], *arguments: Any) -> list[Any]:
@@ -162,7 +162,7 @@ class Cluster:
         )
 
 
-def tree_sum(run: Local | Cluster, parts: Sequence[Any], fan_in: int = 16) -> Any:
+def tree_sum(run: OneProcess | Cluster, parts: Sequence[Any], fan_in: int = 16) -> Any:
     """Return the sum of results, added up in a tree on the workers up to its root, as arrays or tuples of arrays.
 
     Examples

@@ -1,0 +1,28 @@
+"""When compiled code is worth its start, and in what pieces it takes the rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Settings(NamedTuple):
+    """Numbers tuned on made-up rows: 10,000 to 1,000,000 rows of 2 to 1,000 classes, on two cores.
+
+    Parameters
+    ----------
+    numpy_work : int
+        Products up to which a pass stays in NumPy, where it then takes some milliseconds. Numba takes a second to
+        import and load, and several to compile on first use: a job needs hundreds of passes to gain by it.
+    numpy_rows : int
+        Rows of a scan up to which NumPy is fast enough.
+    chunk : int
+        Probabilities in a chunk: enough to make the cost of a call small beside it, and few enough to be in the
+        cache still when a chunk is read again.
+    """
+
+    numpy_work: int = 500_000
+    numpy_rows: int = 5_000
+    chunk: int = 2**21
+
+
+TUNED = Settings()
