@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from metricfit.exceptions import Unsolved
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.history import FEASIBLE, Record, Standing, warn_if_astray
 from metricfit.oracles.base import Oracle, Vertex
@@ -106,7 +107,7 @@ class Method:
         return None
 
 
-class _Exhausted(Exception):
+class Exhausted(Exception):
     """The budget of calls or seconds is used up."""
 
     def __init__(self, status: Status) -> None:
@@ -165,9 +166,9 @@ class Walk:
     def spend(self) -> None:
         """Count one pass over the rows; end the walk when the budget is used up."""
         if self.calls >= self.max_calls:
-            raise _Exhausted("max_calls")
+            raise Exhausted("max_calls")
         if self.seconds >= self.max_seconds and self.vertices:
-            raise _Exhausted("max_seconds")
+            raise Exhausted("max_seconds")
         self.calls += 1
 
     def ask_all(self, losses: Sequence[FloatArray]) -> list[int]:
@@ -280,8 +281,10 @@ def run(
                 break
         else:
             status = "max_calls" if walk.calls >= walk.max_calls else "stalled"
-    except _Exhausted as end:
+    except Exhausted as end:
         status = end.status
+    except Unsolved:  # an inner program that no solver solves ends the walk; what was found is kept
+        status = "stalled"
     except KeyboardInterrupt:
         status, interrupted = "stopped", True
     finally:
@@ -325,4 +328,4 @@ def _first(program: Program, walk: Walk, interrupted: bool) -> Iterate:
     return best
 
 
-__all__ = ["FEASIBLE", "Iterate", "Method", "Outcome", "Record", "Status", "Walk", "better", "run"]
+__all__ = ["FEASIBLE", "Exhausted", "Iterate", "Method", "Outcome", "Record", "Status", "Walk", "better", "run"]
