@@ -52,8 +52,7 @@ class InfeasibleError(ValueError):
         super().__init__(
             f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} "
             f"{together}. The smallest largest violation is {least:.4g}. Smallest violations: {table}. Relax "
-            "a limit by that much, or drop a constraint"
-            + ("" if complete else CUT_SHORT)
+            "a limit by that much, or drop a constraint" + ("" if complete else CUT_SHORT)
         )
 
     def __reduce__(self) -> Any:

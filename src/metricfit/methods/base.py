@@ -328,4 +328,15 @@ def _first(program: Program, walk: Walk, interrupted: bool) -> Iterate:
     return best
 
 
-__all__ = ["FEASIBLE", "Exhausted", "Iterate", "Method", "Outcome", "Record", "Status", "Walk", "better", "run"]
+__all__ = [
+    "FEASIBLE",
+    "Exhausted",
+    "Iterate",
+    "Method",
+    "Outcome",
+    "Record",
+    "Status",
+    "Walk",
+    "better",
+    "run",
+]
