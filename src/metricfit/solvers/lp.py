@@ -11,7 +11,7 @@ from metricfit.solvers.attempts import TOLERANCE, read, solving
 from metricfit.types import FloatArray, IntArray
 
 # A corner stays one when costs change or columns are added, and its multipliers stay right when rows are added: the
-# primal simplex method goes on from it in the first case, the dual one in the second. The other takes three times longer.
+# primal simplex method goes on from it in the first case, the dual one in the second. The other takes thrice as long.
 DUAL, PRIMAL = ("simplex_strategy", 1), ("simplex_strategy", 4)
 
 
