@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench peers scale paper clean
+.PHONY: help demo test processors lowest pythons bare lint bench peers scale paper clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed  ## install into .venv and run the demonstration
 	$(BIN)/metricfit demo
@@ -15,6 +15,43 @@ demo: $(VENV)/.installed  ## install into .venv and run the demonstration
 # One OpenMP thread in each of the two processes: more of them wait for each other.
 test: $(VENV)/.installed-dev  ## run all tests and doctests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+# The same numbers, added up in another order: what OpenBLAS does on other processors. The numeric tests must not care.
+NUMERIC := tests/functions tests/metrics tests/methods tests/kernels tests/data
+PROCESSOR ?= Haswell
+processors: $(VENV)/.installed-dev  ## run the numeric tests as on another processor, PROCESSOR=Prescott|Haswell|SkylakeX
+	OPENBLAS_CORETYPE=$(PROCESSOR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q $(NUMERIC)
+
+# Environments of their own, made anew each time, under .environments. uv comes from the package index.
+OTHER := .environments
+define install
+	rm -rf $(OTHER)/$(1) && $(2) -m venv $(OTHER)/$(1)
+	$(OTHER)/$(1)/bin/python -m pip install --quiet uv
+	$(OTHER)/$(1)/bin/uv pip install --quiet --python $(OTHER)/$(1)/bin/python $(3)
+endef
+define run
+	OMP_NUM_THREADS=1 $(OTHER)/$(1)/bin/python -m pytest -n 2 -q
+endef
+
+lowest:  ## run all tests with the lowest versions that pyproject.toml names
+	$(call install,lowest,$(PYTHON),--resolution lowest-direct --editable ".[dev]")
+	$(call run,lowest)
+
+bare:  ## run the tests that need no extra without any extra
+	$(call install,bare,$(PYTHON),--editable . pytest pytest-xdist hypothesis)
+	$(call run,bare)
+
+# Interpreters are looked for on the path and in pyenv; none is downloaded.
+pythons:  ## run all tests with the other versions of Python, 3.12 and 3.13, that are installed
+	@for version in 3.12 3.13; do \
+	    found=$$(command -v python$$version || ls -d $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python 2>/dev/null | tail -1); \
+	    if [ -z "$$found" ]; then echo "make pythons: no Python $$version here; install it (pyenv install $$version)"; exit 1; fi; \
+	    $(MAKE) --no-print-directory python-$$version FOUND=$$found || exit 1; \
+	done
+
+python-%:
+	$(call install,$@,$(FOUND),--editable ".[dev]")
+	$(call run,$@)
 
 lint: $(VENV)/.installed-dev  ## check style, format and types
 	$(BIN)/ruff check .
@@ -43,7 +80,7 @@ paper: $(VENV)/.installed-dev  ## rerun the paper's experiments and write docs/p
 	$(BIN)/python benchmarks/paper $(PAPER)
 
 clean:  ## remove the environment, builds and caches
-	rm -rf $(VENV) benchmarks/peers/.venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OTHER) benchmarks/peers/.venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

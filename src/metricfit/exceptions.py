@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+CUT_SHORT = (
+    ". The search for the cause was cut short by max_calls or max_seconds: fewer constraints may conflict, and smaller "
+    "violations may be possible. Raise the budget to find out"
+)
+
 
 class InfeasibleError(ValueError):
     """No policy keeps all constraints.
@@ -14,31 +19,44 @@ class InfeasibleError(ValueError):
         For each constraint, its violation under the policy whose largest violation is smallest.
     alone : dict
         For each constraint, the smallest violation that any policy reaches when it is the only constraint;
-        positive when the constraint cannot be kept at all.
+        positive when the constraint cannot be kept at all, NaN when ``max_calls`` or ``max_seconds`` ended the
+        search before.
     conflict : tuple of str
-        A smallest set of constraints that cannot be kept together.
+        Constraints that cannot be kept together: a smallest set where a few hundred sets are all there are, else
+        one from which no constraint can be left out; unless the search was cut short.
     proven : bool
         Whether this is proven for all randomised classifiers (``confusion="model"``) or only for the rules
         tried.
+    complete : bool
+        Whether the search for the cause came to its end. If not, ``conflict`` may be larger than it need be, and
+        ``violations`` are those of the best policy found.
     """
 
     def __init__(
-        self, violations: dict[str, float], alone: dict[str, float], conflict: tuple[str, ...], proven: bool
+        self,
+        violations: dict[str, float],
+        alone: dict[str, float],
+        conflict: tuple[str, ...],
+        proven: bool,
+        complete: bool = True,
     ) -> None:
-        self.violations, self.alone, self.conflict, self.proven = violations, alone, conflict, proven
+        self.violations, self.alone, self.conflict = violations, alone, conflict
+        self.proven, self.complete = proven, complete
         least = max(violations.values())
         table = "; ".join(
-            f"{name}: {v:+.4g} together, {alone[name]:+.4g} alone" for name, v in violations.items()
+            f"{name}: {v:+.4g} together"
+            + (f", {alone[name]:+.4g} alone" if alone[name] == alone[name] else "")
+            for name, v in violations.items()
         )
         together = "cannot be kept at all" if len(conflict) == 1 else "cannot be kept together"
         super().__init__(
             f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} "
             f"{together}. The smallest largest violation is {least:.4g}. Smallest violations: {table}. Relax "
-            "a limit by that much, or drop a constraint"
+            "a limit by that much, or drop a constraint" + ("" if complete else CUT_SHORT)
         )
 
     def __reduce__(self) -> Any:
-        return type(self), (self.violations, self.alone, self.conflict, self.proven)
+        return type(self), (self.violations, self.alone, self.conflict, self.proven, self.complete)
 
 
 class PolicyFileError(ValueError):

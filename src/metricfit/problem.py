@@ -18,7 +18,7 @@ from metricfit.data.confusion import Axes
 from metricfit.data.layout import Layout, shape_of, statistic
 from metricfit.exceptions import NotConvex
 from metricfit.functions.binding import Binding
-from metricfit.functions.expression import NO_THETA, Node, Theta, negative, nodes_of
+from metricfit.functions.expression import NO_THETA, Node, Sum, Theta, negative, nodes_of
 from metricfit.functions.levels import at_least, at_most, defined
 from metricfit.functions.nonlinear import Quotient
 from metricfit.metrics import Constraint, Curvature, Metric, custom, parse
@@ -26,6 +26,9 @@ from metricfit.types import BoolArray, FloatArray
 
 ObjectiveLike = Metric | str | Callable[[FloatArray], float]
 ConstraintLike = Constraint | str
+
+# A constraint function that no rule brings further below zero than this is rescaled.
+LIGHT = 1e-4
 
 
 @dataclass(frozen=True)
@@ -119,8 +122,21 @@ class Limit:
 
     def functions(self, limit: float) -> Node:
         """Return functions that are all <= 0 exactly where the constraint holds with the given limit."""
-        turn = at_most if self.constraint.sense == "<=" else at_least
-        return turn(self.metric, limit)
+        node = self._turned(limit)
+        return node if self._scale == 1 else Sum(((self._scale, node),))
+
+    def _turned(self, limit: float) -> Node:
+        return at_most(self.metric, limit) if self.constraint.sense == "<=" else at_least(self.metric, limit)
+
+    @cached_property
+    def _scale(self) -> float:
+        """What makes a function that is small for all rules one of usual size.
+
+        A precision of light rows among heavy ones, multiplied out, is smaller than what counts as rounding error.
+        """
+        node = self._turned(self.constraint.limit)
+        room = -float(node.reach()[0][0]) if node.size == 1 else 1.0
+        return 1 / room if 0 < room < LIGHT else 1.0
 
     @cached_property
     def node(self) -> Node | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ class TestBudgets:
 
     def test_more_calls_are_never_worse(self):
         values = [FREE.solve(max_calls=calls, tol=0.0).value for calls in (1, 2, 4, 8)]
-        assert values == sorted(values)
+        assert all(more >= fewer - 1e-12 for fewer, more in pairwise(values))
 
     def test_max_seconds(self):
         result = CASE.solve(max_seconds=1e-9)

@@ -21,7 +21,7 @@ from methods.truth import Case, Sample
 
 import metricfit as mf
 from metricfit.exceptions import Unsolved
-from metricfit.methods.master import cone, linear, master, quadratic
+from metricfit.methods.master import cone, corners, master, quadratic
 from metricfit.oracles import Oracle
 
 STATUSES = {"optimal", "stalled", "max_calls", "max_seconds", "stopped"}
@@ -91,7 +91,7 @@ class TestFailingSolvers:
         def broken(*args):
             raise Unsolved("broken for the test")
 
-        monkeypatch.setattr(linear, "minimise_linear", broken)
+        monkeypatch.setattr(corners.Corners, "minimise", broken)
         case = PROBLEMS[name]
         result = case.solve(max_calls=30)
         assert case.sign * result.bound >= case.sign * case.best() - 1e-7

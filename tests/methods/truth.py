@@ -106,6 +106,7 @@ class Bound:
     limit: float
     truth: Callable[[Slice, float], list[Any]]
     ratio: bool = False
+    convex: bool = True
 
     @property
     def constraint(self) -> mf.Constraint:

@@ -10,8 +10,9 @@ from metricfit.functions.expression import Constant, Largest, Node, Stack, Sum, 
 from metricfit.functions.nonlinear import Quotient
 from metricfit.types import FloatArray
 
-# A share of rows below this is nothing: a mixture's rounding error, not a row.
-NOTHING = 1e-8
+# A denominator up to here is nothing: the rounding error of a sum of shares, each known to 1e-16. One light row among
+# heavy ones is more, and a rate of it is a rate.
+NOTHING = 1e-13
 
 
 def at_most(node: Node, limit: float) -> Node:

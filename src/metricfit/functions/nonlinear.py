@@ -13,6 +13,9 @@ from metricfit.types import FloatArray
 
 # A denominator this little below zero is zero: sums of probabilities are known no better.
 SUM_ERROR = 1e-12
+# A numerator this small is zero: it is what is left of hits less chance where all rows are decided alike, and the last
+# bits of that differ from processor to processor.
+NOISE = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +71,8 @@ class Quotient(Node):
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         over, under = self.over.value(u), self.under.value(u)
-        return np.divide(over, under, out=np.zeros((*u.shape[:-1], self.size)), where=under != 0)
+        some = (under != 0) & (np.abs(over) > NOISE)
+        return np.divide(over, under, out=np.zeros((*u.shape[:-1], self.size)), where=some)
 
     def reach(self) -> tuple[FloatArray, FloatArray]:
         (low, high), (least, most) = self.over.reach(), self.under.reach()

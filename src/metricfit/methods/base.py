@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from metricfit.exceptions import Unsolved
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.history import FEASIBLE, Record, Standing, warn_if_astray
 from metricfit.oracles.base import OracleBase, Vertex
@@ -112,7 +113,7 @@ class Method:
         return None
 
 
-class _Exhausted(Exception):
+class Exhausted(Exception):
     """The budget of calls or seconds is used up."""
 
     def __init__(self, status: Status) -> None:
@@ -204,9 +205,9 @@ class Walk:
     def spend(self, calls: int = 1) -> None:
         """Count passes over the rows; end the walk when the budget is used up."""
         if self.budget.left < calls:
-            raise _Exhausted("max_calls")
+            raise Exhausted("max_calls")
         if self.budget.late and self.vertices:
-            raise _Exhausted("max_seconds")
+            raise Exhausted("max_seconds")
         self.budget.calls += calls
 
     def ask_all(self, losses: Sequence[FloatArray]) -> list[int]:
@@ -307,8 +308,10 @@ def run(
                 break
         else:
             status = "max_calls" if not walk.budget.left else "stalled" if proves else "searched"
-    except _Exhausted as end:
+    except Exhausted as end:
         status = end.status
+    except Unsolved:  # an inner program that no solver solves ends the walk; what was found is kept
+        status = "stalled"
     except KeyboardInterrupt:
         status, interrupted = "stopped", True
     finally:
@@ -358,4 +361,16 @@ def _first(program: Program, walk: Walk, interrupted: bool) -> Iterate:
     return best
 
 
-__all__ = ["FEASIBLE", "Budget", "Iterate", "Method", "Outcome", "Record", "Status", "Walk", "better", "run"]
+__all__ = [
+    "FEASIBLE",
+    "Budget",
+    "Exhausted",
+    "Iterate",
+    "Method",
+    "Outcome",
+    "Record",
+    "Status",
+    "Walk",
+    "better",
+    "run",
+]

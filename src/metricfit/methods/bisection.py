@@ -82,7 +82,7 @@ class Bisection(Pruned):
         best, high = start, program.value(walk.vectors[start])
         low = program.lowest_value
         while high - low > walk.tol / 2:
-            level = (low + high) / 2
+            level = _between(low, high)
             test = at_most(program.objective, level)
             place = walk.call(test.slope(walk.vectors[best], np.ones(1)))
             value = program.value(walk.vectors[place])
@@ -99,7 +99,7 @@ class Bisection(Pruned):
         best = mixture(program, walk)
         low, high, bound = program.lowest_value, program.value(best.u), program.lowest_value
         while high - low > walk.tol / 2:
-            level = (low + high) / 2
+            level = _between(low, high)
             inner = replace(program, objective=level_goal(program, level))
             beaten = False
             for iterate in generate(inner, walk, columns, PROBES):
@@ -136,3 +136,8 @@ class Bisection(Pruned):
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
         """Return the best mixture of all rules found, with the prices of the constraints."""
         return super().finish(program, walk, best) if program.limits else best
+
+
+def _between(low: float, high: float) -> float:
+    """Return the level to ask for next: halfway, or where nothing bounds the ratio below, ever further down."""
+    return (low + high) / 2 if np.isfinite(low) else high - max(1.0, abs(high))

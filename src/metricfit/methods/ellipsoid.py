@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from metricfit.exceptions import Unsolved
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.dual.domain import Domain
@@ -89,10 +88,7 @@ class Ellipsoid(Pruned):
                 cut = np.concatenate([np.zeros(d), np.maximum(-mu, 0.0)])
                 depth = float(cut @ cut)
             else:
-                try:
-                    value, cut = dual(centre)
-                except Unsolved:  # without a slack there is no cut; what was found is kept
-                    return
+                value, cut = dual(centre)
                 depth, least = dual.best() - value, walk.tol / 10
                 if best is None or walk.calls >= due:
                     best, due = mixture(program, walk), 3 * walk.calls // 2

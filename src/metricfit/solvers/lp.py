@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from metricfit.solvers.attempts import TOLERANCE, read, solving
 from metricfit.types import FloatArray, IntArray
 
-# A corner stays one when costs change or columns are added, and keeps its multipliers when rows are added. Going on
-# from it takes the primal simplex method in the first case and the dual one in the second; the other, three times longer.
+# A corner stays one when costs change or columns are added, and its multipliers stay right when rows are added: the
+# primal simplex method goes on from it in the first case, the dual one in the second. The other takes thrice as long.
 DUAL, PRIMAL = ("simplex_strategy", 1), ("simplex_strategy", 4)
 
 

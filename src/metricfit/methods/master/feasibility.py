@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
+from math import comb
 
 import numpy as np
 
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.expression import Largest, Stack, Sum
-from metricfit.methods.base import FEASIBLE, Iterate, Walk
+from metricfit.methods.base import FEASIBLE, Exhausted, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.generation import best_mixture, generate
 from metricfit.methods.master.master import Master
@@ -23,6 +23,8 @@ from metricfit.types import FloatArray
 ROOM = 1e-6
 MOST_CONSTANTS = 2000
 DIAGNOSIS_ROUNDS = 100
+# Sets of constraints of one size that are tried for a smallest conflict.
+MOST_SETS = 200
 
 
 def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
@@ -51,17 +53,19 @@ def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
     """Yield iterates until one keeps all constraints; raise `InfeasibleError` when none can."""
     add_constants(program, walk, columns)
     first = phase_one(program, program.limits)
-    best, bound = np.inf, -np.inf
+    best, bound, nearest = np.inf, -np.inf, program.uniform(walk.oracle.margins)
     mixed = best_mixture(Master(first, walk), columns, np.ones(len(columns)))
     if first.value(mixed.u) <= -ROOM:  # no call is needed
         yield Iterate(columns.weights(mixed.alpha, len(walk.vertices)), mixed.u)
         return
     for iterate in lower_violation(first, walk, columns, -ROOM):
-        best, bound = min(best, first.value(iterate.u)), max(bound, iterate.bound)
+        bound = max(bound, iterate.bound)
+        if first.value(iterate.u) < best:
+            best, nearest = first.value(iterate.u), iterate.u
         yield replace(iterate, bound=-np.inf, multipliers=None)
     # An exact oracle proves it. When it has not, the solvers have failed, which says nothing of constraints.
     if best > FEASIBLE and (bound > 0 or not walk.oracle.exact):
-        raise _diagnosis(program, walk, columns)
+        raise _diagnosis(program, walk, columns, nearest)
 
 
 def _smallest(program: Program, walk: Walk, columns: Columns, limits: Sequence[Limit]) -> float:
@@ -90,14 +94,28 @@ def _least_violating(program: Program, walk: Walk, columns: Columns, limits: Seq
     return best
 
 
-def _diagnosis(program: Program, walk: Walk, columns: Columns) -> InfeasibleError:
-    # The answer is known; saying why may cost a few calls more than the budget.
-    walk.budget.max_calls, walk.budget.max_seconds = sys.maxsize, np.inf
-    limits = program.limits
-    together = _least_violating(program, walk, columns, limits)
+def _diagnosis(program: Program, walk: Walk, columns: Columns, reached: FloatArray) -> InfeasibleError:
+    """Say which constraints conflict, and by how much; what the budget does not allow to find out stays open."""
+    limits, together = program.limits, reached
+    alone = {str(limit.constraint): np.nan for limit in limits}
+    conflict: Sequence[Limit] = limits
+    complete = False
+    try:
+        together = _least_violating(program, walk, columns, limits)
+        for limit in limits:
+            alone[str(limit.constraint)] = _alone(program, walk, columns, limit)
+        impossible = [limit for limit in limits if alone[str(limit.constraint)] > 0]
+        if impossible:
+            conflict = impossible[:1]
+        else:
+            for smaller in _conflicts(program, walk, columns):
+                conflict = smaller
+        complete = True
+    except Exhausted:
+        pass
     violations = {str(limit.constraint): limit.violation(together) for limit in limits}
-    alone = {str(limit.constraint): _alone(program, walk, columns, limit) for limit in limits}
-    return InfeasibleError(violations, alone, _conflict(program, walk, columns), walk.oracle.exact)
+    names = tuple(str(limit.constraint) for limit in conflict)
+    return InfeasibleError(violations, alone, names, walk.oracle.exact, complete)
 
 
 def _alone(program: Program, walk: Walk, columns: Columns, limit: Limit) -> float:
@@ -106,19 +124,21 @@ def _alone(program: Program, walk: Walk, columns: Columns, limit: Limit) -> floa
     return min(violation, 0.0) if _smallest(program, walk, columns, [limit]) <= FEASIBLE else violation
 
 
-def _conflict(program: Program, walk: Walk, columns: Columns) -> tuple[str, ...]:
-    """Return a smallest set of constraints that cannot be kept together, by trying sets in order of size."""
+def _conflicts(program: Program, walk: Walk, columns: Columns) -> Iterator[Sequence[Limit]]:
+    """Yield ever smaller sets of constraints that cannot be kept together, though each of them can alone.
+
+    The last is a smallest one where there are few sets to try, else one from which none can be left out.
+    """
     limits = program.limits
-    for size in range(1, len(limits)):
-        if size > 3:
-            break
-        for chosen in combinations(limits, size):
-            if _smallest(program, walk, columns, chosen) > FEASIBLE:
-                return tuple(str(limit.constraint) for limit in chosen)
-    # Larger conflicts: leave constraints out one by one as long as the rest still conflicts.
+    for size in (2, 3):
+        if size < len(limits) and comb(len(limits), size) <= MOST_SETS:
+            for chosen in combinations(limits, size):
+                if _smallest(program, walk, columns, chosen) > FEASIBLE:
+                    yield chosen
+                    return
     kept = list(limits)
     for limit in limits:
         rest = [other for other in kept if other is not limit]
-        if rest and _smallest(program, walk, columns, rest) > FEASIBLE:
+        if len(rest) > 1 and _smallest(program, walk, columns, rest) > FEASIBLE:
             kept = rest
-    return tuple(str(limit.constraint) for limit in kept)
+            yield kept

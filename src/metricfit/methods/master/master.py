@@ -19,7 +19,7 @@ from metricfit.methods.base import Walk
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.cone import solve_cone
 from metricfit.methods.master.corners import Corners
-from metricfit.methods.master.curve import FLAT, Curve, Parts, smooth_parts
+from metricfit.methods.master.curve import Curve, Parts, smooth_parts
 from metricfit.methods.master.mixtures import SPARE
 from metricfit.methods.master.polyhedron import Polyhedron, is_polyhedral
 from metricfit.methods.master.quadratic import QuadraticProgram
@@ -119,7 +119,10 @@ class Master:
         body = self._limits.copy()
         cost = body.row(parts.flat) if parts.flat is not None else np.zeros(0)
         curve = self._curve if parts is self._parts else Curve(parts, self.program.constant.size)
-        alpha = self._interior(parts, columns, alpha)
+        inner, u = self._interior(parts, columns, alpha), columns.u(alpha)
+        # A tiny share in a divergence is nearly zero, and may be as it should be: the start is then the better one.
+        if self.program.excess(u) > SPARE or curve.merit(columns.u(inner)) < curve.merit(u):
+            alpha = inner
         u = columns.u(alpha)
         local = QuadraticProgram(columns, body, u)
         start_kept = self.program.excess(u) <= SPARE
@@ -155,7 +158,7 @@ class Master:
             return alpha
         body = self._limits.copy()
         cost = body.row(Largest(Stack(tuple(negative(part) for part in low))))
-        target, _ = QuadraticProgram(columns, body, u).minimise(np.zeros(u.size), FLAT, u, cost)
+        target, _ = Corners(self.program, body, cost, u).minimise(columns)
         return columns.normalised(target)
 
 
