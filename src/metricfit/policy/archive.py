@@ -12,7 +12,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import Any
 
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import brief, some
@@ -48,8 +48,7 @@ def pack(members: Mapping[str, bytes]) -> bytes:
 
     Examples
     --------
-    >>> import io
-    >>> unpack(io.BytesIO(pack({"a.txt": b"text"})), 1000)
+    >>> unpack(pack({"a.txt": b"text"}), 1000)
     {'a.txt': b'text'}
     """
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
@@ -62,12 +61,12 @@ def pack(members: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def unpack(file: IO[bytes], max_bytes: int) -> dict[str, bytes]:
+def unpack(data: bytes, max_bytes: int) -> dict[str, bytes]:
     """Return the members of an archive that `pack` made.
 
     Parameters
     ----------
-    file : binary file
+    data : bytes
         The archive.
     max_bytes : int
         The size of all members together above which nothing is unpacked.
@@ -82,7 +81,7 @@ def unpack(file: IO[bytes], max_bytes: int) -> dict[str, bytes]:
         If the archive is damaged, encrypted, too large, or of another kind.
     """
     try:
-        with checked(file, max_bytes) as archive:
+        with checked(data, max_bytes) as archive:
             names = archive.namelist()
             if MANIFEST not in names:
                 raise PolicyFileError(f"it is no archive of models: it has no {MANIFEST}")
@@ -96,30 +95,25 @@ def unpack(file: IO[bytes], max_bytes: int) -> dict[str, bytes]:
         raise
     except BROKEN as error:
         raise PolicyFileError(f"it is no intact archive: {error}") from error
-    for name, data in members.items():
-        if hashlib.sha256(data).hexdigest() != sums[name]:
+    for name, content in members.items():
+        if hashlib.sha256(content).hexdigest() != sums[name]:
             raise PolicyFileError(f"the checksum of {brief(name)} does not match its content; save it again")
     return members
 
 
-def checked(file: IO[bytes], max_bytes: int) -> zipfile.ZipFile:
+def checked(data: bytes, max_bytes: int) -> zipfile.ZipFile:
     """Return a zip file, opened, that is small enough to be unpacked; raise otherwise.
 
     The size that a member claims is the most that unpacking it gives, so the claims can be trusted as bounds.
     """
-    size = file.seek(0, io.SEEK_END)
-    if size > max_bytes:
-        raise PolicyFileError(f"it is larger than {max_bytes} bytes; if you trust it pass a larger max_bytes")
-    tail = b""
-    if size >= END_SIZE:
-        file.seek(max(0, size - END_SIZE - LARGE_SIZE))
-        tail = file.read()
-    if tail[-END_SIZE:][:4] != END:
+    tail = data[-END_SIZE - LARGE_SIZE :]
+    if len(tail) < END_SIZE or tail[-END_SIZE:][:4] != END:
         raise PolicyFileError("it is no intact archive: it does not end as a zip file without a comment does")
     directory = struct.unpack("<I", tail[-10:-6])[0]
     if directory > MAX_DIRECTORY or tail[: -END_SIZE][-LARGE_SIZE:][:4] == LARGE:
         raise PolicyFileError("its list of members is too large; it is damaged or hostile")
-    archive = zipfile.ZipFile(file)
+    # In memory: a place that a damaged archive names before its beginning is then an error like any other.
+    archive = zipfile.ZipFile(io.BytesIO(data))
     members = archive.infolist()
     if len({member.filename for member in members}) < len(members):
         raise PolicyFileError("it holds two members of one name; it is damaged or hostile")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Sequence
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -135,16 +134,14 @@ class ModelPolicy:
             If the file is damaged, encrypted, too large, no archive of models, or holds models that are no classifiers
             or of types that are not trusted.
         """
-        with open(path, "rb") as file:
-            try:
-                return cls._read(file, trusted, max_bytes)
-            except PolicyFileError as error:
-                where = os.fspath(path)
-                raise PolicyFileError(f"cannot load a model policy from {where!r}: {error}") from error
+        try:
+            return cls._read(policy_file.read(path, max_bytes), trusted, max_bytes)
+        except PolicyFileError as error:
+            raise PolicyFileError(f"cannot load a model policy from {os.fspath(path)!r}: {error}") from error
 
     @classmethod
-    def _read(cls, file: IO[bytes], trusted: Sequence[str], max_bytes: int) -> ModelPolicy:
-        members = archive.unpack(file, max_bytes)
+    def _read(cls, data: bytes, trusted: Sequence[str], max_bytes: int) -> ModelPolicy:
+        members = archive.unpack(data, max_bytes)
         for name in (POLICY, CLASSES):
             if len(members.get(name, b"")) > policy_file.MAX_BYTES or name not in members:
                 raise PolicyFileError(f"its member {name} is missing or too large")
@@ -187,7 +184,7 @@ def _model(data: bytes, number: int, k: int, trusted: Sequence[str], max_bytes: 
     skops = _skops()
     where = f"model {number}"
     try:
-        with archive.checked(io.BytesIO(data), max_bytes) as inner:
+        with archive.checked(data, max_bytes) as inner:
             schema = [member.file_size for member in inner.infolist() if member.filename == SCHEMA]
         if len(schema) != 1 or schema[0] > MAX_SCHEMA:
             raise PolicyFileError(f"{where} has no {SCHEMA} of at most {MAX_SCHEMA} bytes")
