@@ -16,13 +16,16 @@ import scipy.sparse as sp
 
 from metricfit.data.confusion import Axes
 from metricfit.data.layout import Layout, shape_of, statistic
-from metricfit.exceptions import NotConvex
+from metricfit.exceptions import InfeasibleError, NotConvex
 from metricfit.functions.binding import Binding
 from metricfit.functions.expression import NO_THETA, Node, Sum, Theta, negative, nodes_of
 from metricfit.functions.levels import at_least, at_most, defined
 from metricfit.functions.nonlinear import Quotient
 from metricfit.metrics import Constraint, Curvature, Metric, custom, parse
 from metricfit.types import BoolArray, FloatArray
+
+# Beyond the rounding of a metric's largest value.
+OUT_OF_REACH = 1e-9
 
 ObjectiveLike = Metric | str | Callable[[FloatArray], float]
 ConstraintLike = Constraint | str
@@ -166,6 +169,22 @@ class Limit:
             value - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - value
         )
         return 0.0 if np.isnan(excess) else excess
+
+    @property
+    def out_of_reach(self) -> float:
+        """By how much the limit lies beyond all values that the metric can have; at most 0 where it does not."""
+        low, high = (float(end[0]) for end in self.metric.reach())
+        return low - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - high
+
+    def refuse_if_empty(self) -> None:
+        """Raise if only a rate of nothing keeps the constraint, as of ``precision("a") >= 90``.
+
+        No rule with such decisions keeps it, and one without them does so only in name. Other limits that cannot be
+        kept are found by the methods.
+        """
+        if self._may_be_of_nothing and self.out_of_reach > OUT_OF_REACH:
+            name, missed = str(self.constraint), self.out_of_reach
+            raise InfeasibleError({name: missed}, {name: missed}, (name,), proven=True)
 
     def unit(self, u: FloatArray) -> FloatArray:
         """Return what one unit of slack in the limit adds to the functions (they are affine in the limit)."""

@@ -163,6 +163,8 @@ def solve(
 ) -> Result:
     """Solve a problem with an oracle and put the answer into natural signs."""
     program = problem.bind(oracle.axes, oracle.margins)
+    for limit in program.limits:
+        limit.refuse_if_empty()
     chosen = choose(method, program)
     walk = Walk(
         program,

@@ -6,6 +6,7 @@ import copy
 import hashlib
 import json
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -178,8 +179,8 @@ def test_any_policy_round_trips_bit_for_bit(policy):
         (b'{"format": "metricfit.policy", "format": "x"}', "same key twice"),
         (b'{"format": NaN}', "holds NaN"),
         (b'{"format": -Infinity}', "holds -Infinity"),
-        (b"[" * 200_000, "nested too deeply"),
-        (b'{"a":' * 200_000, "nested too deeply"),
+        (b"[" * 20_000 + b" " * 200_000, "nested too deeply"),
+        (b'{"aaaaaa":' * 100_000, "nested too deeply"),
         (b'{"format": "metricfit.policy", "version": 1, "x": ' + b"9" * 5000 + b"}", "not valid JSON"),
         (b'{"format": "metricfit.policy", "version": 1, "x": 1e999}', "not valid JSON"),
     ],
@@ -307,6 +308,44 @@ def test_size_limit(saved):
     with pytest.raises(PolicyFileError, match=r"larger than 100 bytes.*max_bytes"):
         Policy.load(saved, max_bytes=100)
     assert Policy.load(saved, max_bytes=saved.stat().st_size) == make()
+
+
+@pytest.mark.parametrize("repeated", ["[],", "0.1,", '"ab",', "[0.1,0.2,0.3],"])
+@pytest.mark.parametrize("where", ["classes", "anything"])
+def test_memory_is_bounded_by_the_size_of_the_file(tmp_path, repeated, where):
+    """What fills a file once took 28 times its size."""
+    head = {"format": "metricfit.policy", "version": 1, where: "HERE", "checksum": "0"}
+    data = json.dumps(head).replace('"HERE"', "[" + repeated * (400_000 // len(repeated)) + "1]").encode()
+    (tmp_path / "bomb.json").write_bytes(data)
+    size = len(data)
+    del data
+    tracemalloc.start()
+    try:
+        with pytest.raises(PolicyFileError):
+            Policy.load(tmp_path / "bomb.json")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 18 * size + (1 << 21)
+
+
+def test_the_default_limit_fits_real_policies(tmp_path):
+    """20 rules of 1,000 classes are far below it, and so is one with a loss for each pair of 1,000 classes."""
+    sizes = [len(policy_file.encode(_many_classes(layout, rules).to_dict())) for layout, rules in (("diagonal", 20), ("full", 1))]
+    assert max(sizes) < policy_file.MAX_BYTES // 2
+
+
+def _many_classes(layout, rules):
+    shape = (2 if layout == "diagonal" else 1000, 1000)
+    draw = np.random.default_rng(0).normal(size=(rules, *shape))
+    return Policy(Axes(tuple(range(1000))), layout, [[Rule(1 / rules, loss) for loss in draw]])
+
+
+def test_the_checksum_is_that_of_the_compact_text():
+    document = {**make().to_dict(), "b": {"y": [1], "x": None}, "a": [], "text": "ä"}
+    for some in (document, {}, {"a": [[1.5, {"b": 2, "a": 1}]]}):
+        text = json.dumps(some, sort_keys=True, separators=(",", ":"))
+        assert json.loads(policy_file.encode(some))["checksum"] == hashlib.sha256(text.encode()).hexdigest()
 
 
 def test_a_missing_file_is_not_a_damaged_one(tmp_path):

@@ -108,26 +108,41 @@ def in_class_order(proba: Any, classes: Sequence[Label], name: str = "proba") ->
     >>> list(in_class_order(pd.DataFrame({"ok": [0.9], "fraud": [0.1]}), ("fraud", "ok")).columns)
     ['fraud', 'ok']
     """
-    if not is_frame(proba) or isinstance(proba, Mapping):
-        return proba
-    names = column_labels(proba)
-    if names is None or len(names) != len(classes):
-        return proba  # without names, or refused for its shape
-    order = order_of(names, classes)
-    if order is None:
-        shared = set(map(str, names)) & set(map(str, classes))
-        if shared:
-            raise ValueError(
-                f"{name} has the columns {some(names)}, of which {some(sorted(shared))} are classes and others are not; "
-                f"the classes are {some(classes)}. Name the columns after the classes, or pass {name}.to_numpy() and "
-                "classes=[...] in the order of the columns"
-            )
-        return proba
-    if order == list(range(len(names))):
+    order = _order_by_name(proba, classes, name)
+    if order is None or order == sorted(order):
         return proba
     columns = list(proba.column_names if hasattr(proba, "column_names") else proba.columns)
     wanted = [columns[i] for i in order]
     return proba.select(wanted) if hasattr(proba, "column_names") else proba[wanted]
+
+
+def _order_by_name(proba: Any, classes: Sequence[Label], name: str) -> list[int] | None:
+    """Return the place of each class among the columns of a frame; None where these have no names of classes."""
+    names = column_labels(proba) if is_frame(proba) and not isinstance(proba, Mapping) else None
+    if names is None or len(names) != len(classes):
+        return None  # without names, or refused for its shape
+    order = order_of(names, classes)
+    shared = sorted(set(map(str, names)) & set(map(str, classes)))
+    if order is None and shared:
+        raise ValueError(
+            f"{name} has the columns {some(names)}, of which {some(shared)} are named after classes and others are not; "
+            f"the classes are {some(classes)}. Name the columns after the classes, or pass {name}.to_numpy() and "
+            "classes=[...] in the order of the columns"
+        )
+    return order
+
+
+def same_order(proba: Any, classes: Sequence[Label]) -> bool:
+    """Return whether the columns of some probabilities are in the order of the classes, as far as they have names.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> same_order(pd.DataFrame({"ok": [0.9], "fraud": [0.1]}), ("fraud", "ok"))
+    False
+    """
+    order = _order_by_name(proba, classes, "proba")
+    return order is None or order == sorted(order)
 
 
 def encode_labels(y: Any, classes: Sequence[Label], name: str = "y") -> IntArray:
@@ -245,7 +260,7 @@ class Axes:
         """The decisions as an array that keeps their types."""
         plain = np.array(self.decisions)
         # NumPy turns 1 into a text beside a text, large whole numbers into floats, and drops zeros that end a text.
-        if len(set(map(type, self.decisions))) == 1 and plain.tolist() == list(self.decisions):
+        if [(type(d), d) for d in plain.tolist()] == [(type(d), d) for d in self.decisions]:
             return plain
         labels = np.empty(self.k, dtype=object)
         labels[:] = self.decisions

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,13 +14,16 @@ import metricfit
 from metricfit.calibration import Calibration
 from metricfit.data.confusion import Axes
 from metricfit.exceptions import PolicyFileError
-from metricfit.messages import some
+from metricfit.messages import brief, some
 from metricfit.policy.mixture import Rule
 
 FORMAT = "metricfit.policy"
 # Version 2 has the calibration and where the policy comes from.
 VERSION = 2
-MAX_BYTES = 1 << 29
+# A rule of 1,000 classes takes 40 kB, or 20 MB where each pair of class and decision has a loss of its own.
+MAX_BYTES = 1 << 26
+# Every array or object of a policy has at least so many bytes on average; `[],[],[]` would need 20 times its size.
+BYTES_EACH = 8
 KEYS_1 = ("format", "version", "metricfit", "classes", "decisions", "attributes", "layout", "cells")
 KEYS = (*KEYS_1, "calibration", "provenance")
 # Characters of JSON that a policy may say about where it comes from.
@@ -90,19 +93,32 @@ def decode(data: bytes) -> dict[str, Any]:
     ...
     PolicyFileError: it is no metricfit policy: "format" is None, not 'metricfit.policy'
     """
+    return verified(data, check_version)
+
+
+def verified(data: bytes, check: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+    """Return the document in the bytes that `encode` made, without its checksum.
+
+    ``check`` raises for a document of another kind; after it comes the checksum. Memory is bounded by about ten times
+    the bytes, whatever they are.
+    """
     try:
+        if data.count(b"[") + data.count(b"{") > len(data) // BYTES_EACH + 1000:
+            raise PolicyFileError("it has too many arrays for its size; it is damaged or hostile")
         document = json.loads(
             data.decode("utf-8"), object_pairs_hook=_no_duplicates, parse_constant=_no_constant
         )
         if not isinstance(document, dict):
             raise PolicyFileError(f"it is no metricfit policy: it holds a JSON {type(document).__name__}")
-        check_version(document)
+        check(document)
         stated = document.pop("checksum", None)
         intact = stated == _checksum(document)
     except PolicyFileError:
         raise
     except RecursionError as error:
         raise PolicyFileError("it is nested too deeply for a policy; it is damaged or hostile") from error
+    except MemoryError as error:
+        raise PolicyFileError("it needs more memory than there is; it is damaged or hostile") from error
     except ValueError as error:
         raise PolicyFileError(f"it is not valid JSON: {error}") from error
     if not intact:
@@ -116,15 +132,15 @@ def check_version(document: Mapping[str, Any]) -> None:
     """Refuse a document of another format, or of a version that is not known yet."""
     if document.get("format") != FORMAT:
         raise PolicyFileError(
-            f'it is no metricfit policy: "format" is {_short(document.get("format"))}, not {FORMAT!r}'
+            f'it is no metricfit policy: "format" is {brief(document.get("format"))}, not {FORMAT!r}'
         )
     version = document.get("version")
     if type(version) is not int or version < 1:
-        raise PolicyFileError(f'"version" must be a positive integer; it is {_short(version)}')
+        raise PolicyFileError(f'"version" must be a positive integer; it is {brief(version)}')
     if version > VERSION:
         raise PolicyFileError(
-            f"it has version {_short(version)}, saved by a newer metricfit "
-            f"({_short(document.get('metricfit'))}); this one reads versions up to {VERSION}: upgrade it"
+            f"it has version {brief(version)}, saved by a newer metricfit "
+            f"({brief(document.get('metricfit'))}); this one reads versions up to {VERSION}: upgrade it"
         )
 
 
@@ -144,7 +160,7 @@ def parts(document: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
     )
     names, values = fields(attributes, '"attributes"', ("names", "values"))
     if not isinstance(layout, str):
-        raise PolicyFileError(f'"layout" must be a string; it is {_short(layout)}')
+        raise PolicyFileError(f'"layout" must be a string; it is {brief(layout)}')
     cell_values = [
         items(cell, "the values of a cell", *plain) for cell in items(values, 'attribute "values"', list)
     ]
@@ -176,7 +192,7 @@ def check_provenance(provenance: Any) -> None:
     >>> check_provenance({"objective": "g_mean()", "rows": 3000})
     """
     if type(provenance) is not dict or not set(map(type, provenance)) <= {str}:
-        raise ValueError(f"provenance must be an object whose names are strings; it is {_short(provenance)}")
+        raise ValueError(f"provenance must be an object whose names are strings; it is {brief(provenance)}")
     plain = (str, int, float, bool, type(None))
     for name, value in provenance.items():
         entries = value if type(value) is list else [value]
@@ -198,7 +214,7 @@ def _rule(rule: Any) -> tuple[Any, list[list[Any]]]:
 def fields(value: Any, what: str, keys: tuple[str, ...]) -> tuple[Any, ...]:
     """Return the values of exactly these keys of a JSON object."""
     if type(value) is not dict:
-        raise PolicyFileError(f"{what} must be an object; it is {_short(value)}")
+        raise PolicyFileError(f"{what} must be an object; it is {brief(value)}")
     if set(value) != set(keys):
         lacking, extra = [key for key in keys if key not in value], [key for key in value if key not in keys]
         raise PolicyFileError(
@@ -210,29 +226,34 @@ def fields(value: Any, what: str, keys: tuple[str, ...]) -> tuple[Any, ...]:
 def items(value: Any, what: str, *kinds: type) -> list[Any]:
     """Return a JSON array whose entries have these types, all of them if none is named."""
     if type(value) is not list:
-        raise PolicyFileError(f"{what} must be an array; it is {_short(value)}")
+        raise PolicyFileError(f"{what} must be an array; it is {brief(value)}")
     if kinds and not set(map(type, value)) <= set(kinds):
         wrong = next(entry for entry in value if type(entry) not in kinds)
         raise PolicyFileError(
-            f"{what} holds {_short(wrong)}, which is no {' or '.join(k.__name__ for k in kinds)}"
+            f"{what} holds {brief(wrong)}, which is no {' or '.join(k.__name__ for k in kinds)}"
         )
     return value
 
 
 def read(path: str | os.PathLike[str], max_bytes: int) -> bytes:
     """Return the bytes of a file unless there are too many."""
+    data = bytearray()
     with open(path, "rb") as file:
-        data = file.read(max_bytes + 1)
-    if len(data) > max_bytes:
-        raise PolicyFileError(f"it is larger than {max_bytes} bytes; if you trust it pass a larger max_bytes")
-    return data
+        # Piece by piece: a device or a pipe has no size, and Python makes room for all that is asked for.
+        while piece := file.read(1 << 20):
+            data += piece
+            if len(data) > max_bytes:
+                raise PolicyFileError(
+                    f"it is larger than {max_bytes} bytes; if you trust it pass a larger max_bytes"
+                )
+    return bytes(data)
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file so that it appears whole or not at all."""
     target = Path(os.path.realpath(path))
     # In the same folder, because a file can be moved into place in one step only within a file system.
-    beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    beside = target.with_name(f".metricfit-{secrets.token_hex(8)}.tmp")
     try:
         with open(beside, "xb") as file:
             file.write(data)
@@ -243,12 +264,33 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _text(document: Mapping[str, Any], *, sort_keys: bool = False) -> str:
+def _text(document: Any, *, sort_keys: bool = False) -> str:
     return json.dumps(document, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False)
 
 
 def _checksum(document: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_text(document, sort_keys=True).encode("ascii")).hexdigest()
+    """Return the SHA-256 of the compact text with sorted keys, which is made piece by piece: it may be large."""
+    digest = hashlib.sha256()
+    for piece in _pieces(document):
+        digest.update(piece.encode("ascii"))
+    return digest.hexdigest()
+
+
+def _pieces(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the parts of ``_text(document, sort_keys=True)``: a value, or an entry of an array, at a time."""
+    before = "{"
+    for name in sorted(document):
+        value = document[name]
+        yield f"{before}{json.dumps(name)}:"
+        before = ","
+        if type(value) is not list:
+            yield _text(value, sort_keys=True)
+            continue
+        yield "["
+        for place, entry in enumerate(value):
+            yield ("," if place else "") + _text(entry, sort_keys=True)
+        yield "]"
+    yield "{}" if before == "{" else "}"
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -260,8 +302,3 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(token: str) -> NoReturn:
     raise PolicyFileError(f"it holds {token}, which is no number a policy may have")
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."

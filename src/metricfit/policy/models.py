@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
+import json
 import os
-import zipfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,12 +11,18 @@ import numpy as np
 
 from metricfit.data.confusion import Axes
 from metricfit.exceptions import PolicyFileError
+from metricfit.messages import cut
+from metricfit.policy import archive
 from metricfit.policy import file as policy_file
 from metricfit.policy.policy import Policy, Rule
 from metricfit.policy.row_hash import row_words
 from metricfit.types import FloatArray, IntArray
 
-MANIFEST = "policy.json"
+# The members of an archive besides the models, and that of a model in which skops says what to build.
+POLICY, CLASSES, SCHEMA = "policy.json", "classes.json", "schema.json"
+MAX_BYTES = 1 << 28
+# A forest of 100 trees has 2 MB.
+MAX_SCHEMA = 1 << 24
 
 
 class ModelPolicy:
@@ -55,7 +60,7 @@ class ModelPolicy:
         single: Sequence[int] = (),
     ) -> None:
         self.axes, self.models = axes, tuple(models)
-        votes = tuple(f"{m}:{j}" for m in range(len(self.models)) for j in range(axes.k))
+        votes = votes_of(len(self.models), axes.k)
         rules = tuple(tuple(Rule(weight, self._loss(m)) for weight, m in mixture) for mixture in mixtures)
         self.ballot = Policy(Axes(votes, axes.decisions, axes.cells), "full", rules, tuple(single))
 
@@ -98,16 +103,15 @@ class ModelPolicy:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy and its models (by skops, never pickle) to one file, whole or not at all."""
         skops = _skops()
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(MANIFEST, policy_file.encode(self.ballot.to_dict()))
-            archive.writestr("classes.json", policy_file.encode({"classes": list(self.axes.classes)}))
-            for m, model in enumerate(self.models):
-                archive.writestr(f"{m}.skops", skops.dumps(model))
-        policy_file.write(path, buffer.getvalue())
+        members = {POLICY: policy_file.encode(self.ballot.to_dict())}
+        members[CLASSES] = json.dumps(list(self.axes.classes)).encode()
+        members |= {f"{m}.skops": skops.dumps(model) for m, model in enumerate(self.models)}
+        policy_file.write(path, archive.pack(members))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> ModelPolicy:
+    def load(
+        cls, path: str | os.PathLike[str], *, trusted: Sequence[str] = (), max_bytes: int = MAX_BYTES
+    ) -> ModelPolicy:
         """Read a policy that `save` wrote.
 
         Parameters
@@ -117,33 +121,92 @@ class ModelPolicy:
         trusted : list of str
             Types that the models may hold beyond those skops trusts by itself; what a file needs is named in
             the error.
-        """
-        import json
+        max_bytes : int, default=2**28
+            The size, packed or unpacked, above which a file is refused.
 
-        skops = _skops()
+        Returns
+        -------
+        ModelPolicy
+
+        Raises
+        ------
+        PolicyFileError
+            If the file is damaged, encrypted, too large, no archive of models, or holds models that are no classifiers
+            or of types that are not trusted.
+        """
         try:
-            with zipfile.ZipFile(path) as archive:
-                ballot = Policy.from_dict(policy_file.decode(archive.read(MANIFEST)))
-                classes = json.loads(archive.read("classes.json"))["classes"]
-                count = ballot.axes.n // ballot.axes.k
-                files = [archive.read(f"{m}.skops") for m in range(count)]
-        except (zipfile.BadZipFile, KeyError, ValueError) as error:
+            return cls._read(policy_file.read(path, max_bytes), trusted, max_bytes)
+        except PolicyFileError as error:
             raise PolicyFileError(f"cannot load a model policy from {os.fspath(path)!r}: {error}") from error
-        for m, data in enumerate(files):
-            unknown = sorted(set(skops.get_untrusted_types(data=data)) - set(trusted))
-            if unknown:
-                raise PolicyFileError(
-                    f"model {m} in {os.fspath(path)!r} holds types that are not trusted: "
-                    f"{', '.join(unknown)}; if the file comes from a source you trust, pass trusted={unknown}"
-                )
-        models = [skops.loads(data, trusted=list(trusted)) for data in files]
+
+    @classmethod
+    def _read(cls, data: bytes, trusted: Sequence[str], max_bytes: int) -> ModelPolicy:
+        members = archive.unpack(data, max_bytes)
+        for name in (POLICY, CLASSES):
+            if len(members.get(name, b"")) > policy_file.MAX_BYTES or name not in members:
+                raise PolicyFileError(f"its member {name} is missing or too large")
+        ballot = Policy.from_dict(policy_file.decode(members[POLICY]))
+        axes = ballot.axes
+        try:
+            classes = policy_file.items(json.loads(members[CLASSES]), "classes", str, int, float, bool)
+            named = Axes(tuple(classes), axes.decisions, axes.cells)
+        except (ValueError, RecursionError) as error:
+            raise PolicyFileError(f"its classes make no sense: {error}") from error
+        count = axes.n // axes.k
+        if axes.classes != votes_of(count, axes.k) or ballot.layout != "full":
+            raise PolicyFileError("its rules are not those of a policy over models")
+        if set(members) != {POLICY, CLASSES, *(f"{m}.skops" for m in range(count))}:
+            raise PolicyFileError(f"it must hold {count} models, one for each that its rules name")
+        models = [_model(members[f"{m}.skops"], m, axes.k, trusted, max_bytes) for m in range(count)]
         policy = cls.__new__(cls)
-        policy.axes = Axes(tuple(classes), ballot.axes.decisions, ballot.axes.cells)
-        policy.models, policy.ballot = tuple(models), ballot
+        policy.axes, policy.models, policy.ballot = named, tuple(models), ballot
         return policy
 
     def __repr__(self) -> str:
         return f"ModelPolicy({len(self.models)} models, {len(self.ballot.rules)} cells, {self.n_rules} rules)"
+
+
+def votes_of(models: int, decisions: int) -> tuple[str, ...]:
+    """Return the classes of the policy over votes: each decision of each model.
+
+    Examples
+    --------
+    >>> votes_of(2, 2)
+    ('0:0', '0:1', '1:0', '1:1')
+    """
+    return tuple(f"{m}:{j}" for m in range(models) for j in range(decisions))
+
+
+def _model(data: bytes, number: int, k: int, trusted: Sequence[str], max_bytes: int) -> Any:
+    """Return a model from the bytes that skops made of it; raise unless it is a classifier over k decisions."""
+    from sklearn.base import BaseEstimator, is_classifier
+
+    skops = _skops()
+    where = f"model {number}"
+    try:
+        with archive.checked(data, max_bytes) as inner:
+            schema = [member.file_size for member in inner.infolist() if member.filename == SCHEMA]
+        if len(schema) != 1 or schema[0] > MAX_SCHEMA:
+            raise PolicyFileError(f"{where} has no {SCHEMA} of at most {MAX_SCHEMA} bytes")
+        unknown = sorted(set(skops.get_untrusted_types(data=data)) - set(trusted))
+        if unknown:
+            raise PolicyFileError(
+                f"{where} holds types that are not trusted: {', '.join(unknown)}; if the file comes from a source you "
+                f"trust, pass trusted={unknown}"
+            )
+        model = skops.loads(data, trusted=list(trusted))
+        suits = isinstance(model, BaseEstimator) and is_classifier(model) and hasattr(model, "predict")
+        suits = suits and {int(c) for c in model.classes_} <= set(range(k))
+    except PolicyFileError:
+        raise
+    except Exception as error:  # skops builds what the file says, so that it may stumble over anything
+        raise PolicyFileError(f"{where} cannot be read: {type(error).__name__}: {cut(str(error))}") from error
+    if not suits:
+        raise PolicyFileError(
+            f"{where} is of type {type(model).__name__}; it must be a fitted classifier of the decisions' numbers, "
+            f"0 to {k - 1}"
+        )
+    return model
 
 
 def predictions(model: Any, X: Any) -> IntArray:

@@ -411,7 +411,7 @@ class Policy:
         ----------
         path : path-like
             The file.
-        max_bytes : int, default=2**29
+        max_bytes : int, default=2**26
             The size above which a file is refused unread.
 
         Returns

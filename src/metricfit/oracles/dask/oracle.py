@@ -18,10 +18,11 @@ from typing import Any, Literal
 import numpy as np
 
 from metricfit.calibration import fit as fit_calibration
-from metricfit.data.axes import distinct_labels
+from metricfit.data.axes import distinct_labels, same_order
 from metricfit.data.confusion import Axes, Cells, class_labels
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
+from metricfit.messages import some
 from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.oracles.dask.cluster import runner, tree_sum
 from metricfit.oracles.dask.partitions import aligned_blocks, width
@@ -105,8 +106,14 @@ class DaskRows:
         values = {value for fact in facts for value in fact.labels}
         cells = {cell for fact in facts if fact.rows for cell in fact.cells.values}
         names = next(fact.cells.names for fact in facts if fact.rows)
+        labels = class_labels(sorted(values, key=_rank), classes, n)
+        if not same_order(proba, labels):
+            raise ValueError(
+                f"proba has its columns in another order than the classes, which are {some(labels)}; pass classes=[...] "
+                "in the order of the columns"
+            )
         axes = Axes(
-            class_labels(sorted(values, key=_rank), classes, n),
+            labels,
             () if decisions is None else distinct_labels(decisions, "decisions"),
             Cells(names, tuple(sorted(cells, key=lambda cell: [_rank(value) for value in cell]))),
         )
