@@ -51,7 +51,7 @@ def test_without_a_calibration_decisions_are_equal_ties_too(runner, layout):
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_with_a_calibration_decisions_are_equal_but_for_rounding(runner, calibration):
     policy = make("diagonal" if calibration == "vector" else "full", calibration)
-    proba, attributes = rows(policy, min(SIZES[runner], 20_000))
+    proba, attributes = rows(policy, SIZES[runner])
     made = np.array(RUNNERS[runner](policy, proba, attributes))
     expected = np.array(decided(policy, proba, attributes))
     assert len(set(expected.tolist())) > 1
