@@ -25,7 +25,7 @@ WHOLE = re.compile("0|-?[1-9][0-9]{0,19}")
 
 def run(options: Namespace) -> int:
     """Write a table with a decision for each row, in the order of the rows."""
-    check_output(options.out, options.scores, options.policy)
+    check_output(options.out, options.scores, options.policy, force=options.force)
     verbatim = format_of(options.out) == "csv"
     policy = load_policy(options.policy)
     scores = read_scores(

@@ -30,7 +30,7 @@ class _Infeasible(CommandError):
 
 def run(options: Namespace) -> int:
     """Fit a policy, write it, and print what was reached."""
-    check_output(options.out, options.scores)
+    check_output(options.out, options.scores, force=options.force)
     goal = "--maximize" if options.minimize is None else "--minimize"
     with blamed_on_text(goal):
         objective = _objective(options.maximize, options.minimize)

@@ -40,7 +40,7 @@ def model(rule: DeterministicRule, *, dtype: str = "float64") -> Any:
     best = graph.add("ArgMin", scores, axis=1, keepdims=0, select_last_index=1)
     graph.add("Where", known, best, graph.constant(np.int64(-1)), name=INDEX)
     # The label after the last one is that of rows without a decision.
-    labels = _labels(rule.decisions, rule.one_label_type)
+    labels = _labels(rule)
     last = graph.constant(np.int64(rule.k))
     graph.add("Gather", graph.constant(labels), graph.add("Where", known, best, last), name=DECISION)
     kind = "string" if labels.dtype == object else str(labels.dtype)
@@ -249,10 +249,11 @@ def _linear(graph: _Graph, proba: str, functions: Sequence[Linear], place: str |
     return graph.add("Add", total, graph.gather(constant, place)) if constant.any() else total
 
 
-def _labels(decisions: Sequence[Label], kind: type | None) -> Any:
+def _labels(rule: DeterministicRule) -> Any:
     """Return the decisions and what stands for none as an array: numbers, or texts as objects."""
+    kind = rule.one_label_type
     if kind is float:
-        return np.array([*decisions, np.nan])
+        return np.array([*rule.decisions, np.nan])
     if kind in (int, bool):
-        return np.array([*decisions, np.iinfo(np.int64).min], dtype=np.int64)
-    return np.array([*map(str, decisions), ""], dtype=object)
+        return np.array([*rule.decisions, np.iinfo(np.int64).min], dtype=np.int64)
+    return np.array([*rule.texts, ""], dtype=object)

@@ -143,6 +143,12 @@ class DeterministicRule:
         kinds = set(map(type, self.decisions))
         return kinds.pop() if len(kinds) == 1 else None
 
+    @property
+    def texts(self) -> list[str]:
+        """A text for each decision; where two would be the same, as for 1 and "1", as Python writes them."""
+        plain = list(map(str, self.decisions))
+        return plain if len(set(plain)) == self.k else list(map(repr, self.decisions))
+
 
 def segments(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return slope, start and height of the pieces of a curve: before its first knot, between knots, after the last.

@@ -52,6 +52,9 @@ def query(
     """
     writer = _Writer(rule, dialect_of(dialect))
     repeated = [name for name in keep if name == decision or list(keep).count(name) > 1]
+    columns = [f"{proba_prefix}{value}" for value in rule.classes]
+    if len(set(columns)) < rule.n:
+        raise ValueError("two classes, such as 1 and '1', have the same name of a column; rename one of them")
     if repeated:
         raise ValueError(f"keep names a column twice, or the column of the decisions: {repeated[0]!r}")
     steps = [("given", writer.given(proba_prefix, keep))]
@@ -193,11 +196,12 @@ class _Writer:
                 f"metricfit_{name} AS {self.dialect.computed_once}(\n  SELECT {lines}\n  FROM {source}\n)"
             )
             source = f"metricfit_{name} AS g"
-        label = (lambda d: d) if self.rule.one_label_type else str  # a column has one type
+        # A column has one type.
+        labels = self.rule.decisions if self.rule.one_label_type else self.rule.texts
         # From the last decision on, so that of equal scores the larger index is taken.
         cases = " ".join(
-            f"WHEN g.s{j} THEN {self.dialect.literal(label(value))}"
-            for j, value in reversed(list(enumerate(self.rule.decisions)))
+            f"WHEN g.s{j} THEN {self.dialect.literal(value)}"
+            for j, value in reversed(list(enumerate(labels)))
         )
         classes = range(self.rule.n)
         total = " + ".join(f"g.p{i}" for i in classes)
