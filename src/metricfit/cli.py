@@ -59,16 +59,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     ...
     0
     """
+    given = list(sys.argv[1:] if argv is None else argv)
     try:
         parser = build_parser()
-        given = list(sys.argv[1:] if argv is None else argv)
-        options = parser.parse_args(expanded(given, parsers_of(parser)), Namespace(parser=parser))
+        given = expanded(given, parsers_of(parser))
+        options = parser.parse_args(given, Namespace(parser=parser))
         # Only the command that runs is imported, and it imports scikit-learn or pyarrow only if it needs to.
         code = importlib.import_module(f"metricfit.commands.{options.command}").run(options)
         sys.stdout.flush()
         return int(code)
     except CommandError as error:
         print(f"metricfit: {error}", file=sys.stderr)
+        if "--json" in given:
+            from metricfit.commands.as_json import show
+
+            show({"error": str(error), "exit_code": error.code, **error.details})
         return error.code
     except KeyboardInterrupt:
         print("metricfit: interrupted", file=sys.stderr)
@@ -202,6 +207,7 @@ def _fit(commands: Commands[Parser]) -> None:
     )
     parser.add_argument("--out", metavar="POLICY", required=True, help="policy file to write (JSON)")
     _force(parser)
+    _json(parser)
 
 
 ATTRIBUTE_HELP = "column of an attribute of the rows, such as region; may be given several times"
@@ -233,6 +239,7 @@ def _apply(commands: Commands[Parser]) -> None:
         "--out", metavar="TABLE", required=True, help="table to write: .csv, .parquet or .arrow"
     )
     _force(parser)
+    _json(parser)
 
 
 def _evaluate(commands: Commands[Parser]) -> None:
@@ -251,11 +258,13 @@ def _evaluate(commands: Commands[Parser]) -> None:
     parser.add_argument(
         "--metric", metavar="TEXT", nargs="+", action="extend", default=[], help="metrics to evaluate"
     )
+    _json(parser)
 
 
 def _metrics(commands: Commands[Parser]) -> None:
     parser = _add(commands, "metrics", "list the metrics, or tell all about one")
     parser.add_argument("name", metavar="NAME", nargs="?", help="name of a metric")
+    _json(parser)
 
 
 def _export(commands: Commands[Parser]) -> None:
@@ -295,6 +304,10 @@ def _completion(commands: Commands[Parser]) -> None:
         "example, for bash:\n  metricfit completion bash > ~/.local/share/bash-completion/completions/metricfit",
     )
     parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="your shell")
+
+
+def _json(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for scripts in place of text")
 
 
 def _force(parser: Parser) -> None:

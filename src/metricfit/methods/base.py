@@ -16,6 +16,7 @@ import numpy as np
 
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.history import FEASIBLE, Record, Standing, warn_if_astray
+from metricfit.methods.progress import Progress
 from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -278,7 +279,7 @@ def run(
     best: Iterate | None = None
     bound, status, records = -np.inf, "stalled", []
     proves = method.proves and walk.oracle.exact
-    steps = method.steps(program, walk)
+    steps, progress = method.steps(program, walk), Progress(verbose)
     interrupted, prices = False, None
     first: Standing | None = None
     found: Standing | None = None
@@ -294,8 +295,7 @@ def run(
             prices = iterate.multipliers or prices
             record = standing.record(program, walk.calls, walk.budget.seconds, bound)
             records.append(record)
-            if verbose:
-                record.report()
+            progress(record)
             if iterate.settled and standing.kept and standing.value - bound <= walk.tol:
                 status = "optimal"
                 break
@@ -310,6 +310,7 @@ def run(
         status, interrupted = "stopped", True
     finally:
         steps.close()  # type: ignore[attr-defined]
+        progress.close()
     if best is None:
         best = _first(program, walk, interrupted)
     finished = better(program, best, method.finish(program, walk, best))
