@@ -9,12 +9,17 @@ PROBA = [f"p_{c}" for c in CLASSES]
 FLOOR = "precision('fraud') >= 0.85"
 
 
+# With --force, as tests fit to the same file again; what happens without it has tests of its own.
+
+
 def fit(*extra, scores="scores.csv", goal=("--maximize", "g_mean"), out="policy.json"):
-    return main(["fit", scores, "--label", "label", "--proba-prefix", "p_", *goal, "--out", out, *extra])
+    return main(
+        ["fit", scores, "--label", "label", "--proba-prefix", "p_", *goal, "--out", out, "--force", *extra]
+    )
 
 
 def apply(*extra, policy="policy.json", scores="scores.csv", out="decisions.csv"):
-    return main(["apply", policy, scores, "--proba-prefix", "p_", "--out", out, *extra])
+    return main(["apply", policy, scores, "--proba-prefix", "p_", "--out", out, "--force", *extra])
 
 
 def fails(capsys, code, *words):

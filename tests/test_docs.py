@@ -132,7 +132,7 @@ def test_commands_run_and_print_what_the_page_shows(tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     run_examples(page)  # writes the tables
     commands = commands_of(TEXTS[page])
-    assert {words[0] for words in commands} == {"demo", "fit", "apply", "evaluate", "metrics"}
+    assert {words[0] for words in commands} == {"demo", "fit", "apply", "evaluate", "metrics", "export"}
     printed = []
     for words in commands:
         if words != ["demo"]:  # it has tests of its own, and takes its time

@@ -10,10 +10,12 @@ import importlib
 import math
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from typing import NoReturn
 
 from metricfit.commands.errors import CommandError, UsageError
+from metricfit.commands.task import expanded
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -29,6 +31,9 @@ METHODS = (
     "local",
     "grid",
 )
+
+#: Those of `Policy.to_sql`, written out for the same reason.
+DIALECTS = ("duckdb", "sqlite", "postgres", "bigquery", "snowflake")
 
 SCORES_HELP = "table of scores: .csv, .parquet or .arrow; SCORES comes before the options"
 
@@ -54,14 +59,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     ...
     0
     """
+    given = list(sys.argv[1:] if argv is None else argv)
     try:
-        options = build_parser().parse_args(argv)
+        parser = build_parser()
+        given = expanded(given, parsers_of(parser))
+        options = parser.parse_args(given, Namespace(parser=parser))
         # Only the command that runs is imported, and it imports scikit-learn or pyarrow only if it needs to.
         code = importlib.import_module(f"metricfit.commands.{options.command}").run(options)
         sys.stdout.flush()
         return int(code)
     except CommandError as error:
         print(f"metricfit: {error}", file=sys.stderr)
+        if "--json" in given:
+            from metricfit.commands.as_json import show
+
+            show({"error": str(error), "exit_code": error.code, **error.details})
         return error.code
     except KeyboardInterrupt:
         print("metricfit: interrupted", file=sys.stderr)
@@ -105,7 +117,21 @@ def build_parser() -> argparse.ArgumentParser:
     _apply(commands)
     _evaluate(commands)
     _metrics(commands)
+    _export(commands)
+    _completion(commands)
     return parser
+
+
+def parsers_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command.
+
+    Examples
+    --------
+    >>> parsers_of(build_parser())["fit"].prog
+    'metricfit fit'
+    """
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(commands.choices)
 
 
 Commands = argparse._SubParsersAction
@@ -180,6 +206,8 @@ def _fit(commands: Commands[Parser]) -> None:
         "-v", "--verbose", action="count", default=0, help="a line per iteration, to standard error"
     )
     parser.add_argument("--out", metavar="POLICY", required=True, help="policy file to write (JSON)")
+    _force(parser)
+    _json(parser)
 
 
 ATTRIBUTE_HELP = "column of an attribute of the rows, such as region; may be given several times"
@@ -210,6 +238,8 @@ def _apply(commands: Commands[Parser]) -> None:
     parser.add_argument(
         "--out", metavar="TABLE", required=True, help="table to write: .csv, .parquet or .arrow"
     )
+    _force(parser)
+    _json(parser)
 
 
 def _evaluate(commands: Commands[Parser]) -> None:
@@ -228,11 +258,60 @@ def _evaluate(commands: Commands[Parser]) -> None:
     parser.add_argument(
         "--metric", metavar="TEXT", nargs="+", action="extend", default=[], help="metrics to evaluate"
     )
+    _json(parser)
 
 
 def _metrics(commands: Commands[Parser]) -> None:
     parser = _add(commands, "metrics", "list the metrics, or tell all about one")
     parser.add_argument("name", metavar="NAME", nargs="?", help="name of a metric")
+    _json(parser)
+
+
+def _export(commands: Commands[Parser]) -> None:
+    parser = _add(
+        commands,
+        "export",
+        "write a policy's deterministic rule as SQL, an ONNX model or a Python module",
+        "example:\n  metricfit export policy.json --to sql --dialect duckdb --table scores --keep id --out rule.sql",
+    )
+    parser.add_argument("policy", metavar="POLICY", help="policy file that 'metricfit fit' wrote")
+    parser.add_argument("--to", choices=("sql", "onnx", "python"), required=True, help="what to write")
+    parser.add_argument("--dialect", choices=DIALECTS, help="dialect of SQL")
+    parser.add_argument(
+        "--table",
+        metavar="NAME",
+        default="scores",
+        help="table of the query, such as scores or schema.scores",
+    )
+    parser.add_argument(
+        "--proba-prefix",
+        metavar="P",
+        default="p_",
+        help="the probability of class c is in the column Pc (default: p_)",
+    )
+    parser.add_argument(
+        "--keep", metavar="COL", nargs="+", action="extend", default=[], help="columns to copy to the result"
+    )
+    parser.add_argument("--out", metavar="FILE", help="file to write; SQL and Python are printed without it")
+    _force(parser)
+
+
+def _completion(commands: Commands[Parser]) -> None:
+    parser = _add(
+        commands,
+        "completion",
+        "print a script that completes commands and options in your shell",
+        "example, for bash:\n  metricfit completion bash > ~/.local/share/bash-completion/completions/metricfit",
+    )
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="your shell")
+
+
+def _json(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for scripts in place of text")
+
+
+def _force(parser: Parser) -> None:
+    parser.add_argument("--force", action="store_true", help="replace the file of --out if it exists")
 
 
 def _scores(parser: Parser) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from metricfit.data.confusion import Confusion
 from metricfit.methods.base import Record, Status
 from metricfit.policy import Policy
+from metricfit.result_view import html
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,10 @@ class Result:
         rows = [[getattr(record, c) for c in columns] for record in self.constraints]
         names = pd.Index([record.name for record in self.constraints], name="constraint", dtype=object)
         return pd.DataFrame(rows, index=names, columns=columns, dtype=float)
+
+    def _repr_html_(self) -> str:
+        """Return the result for a notebook."""
+        return html(self)
 
     def __repr__(self) -> str:
         known = np.isfinite(self.bound)

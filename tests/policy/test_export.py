@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sqlite3
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import duckdb
 import numpy as np
 import onnxruntime
+import pandas as pd
 import pytest
 import sqlglot
 from exported_rules import (
@@ -20,6 +22,7 @@ from exported_rules import (
     by_duckdb,
     by_sqlite,
     close_calls,
+    columns,
     make,
     rows,
     session,
@@ -51,7 +54,7 @@ def test_without_a_calibration_decisions_are_equal_ties_too(runner, layout):
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_with_a_calibration_decisions_are_equal_but_for_rounding(runner, calibration):
     policy = make("diagonal" if calibration == "vector" else "full", calibration)
-    proba, attributes = rows(policy, min(SIZES[runner], 20_000))
+    proba, attributes = rows(policy, SIZES[runner])
     made = np.array(RUNNERS[runner](policy, proba, attributes))
     expected = np.array(decided(policy, proba, attributes))
     assert len(set(expected.tolist())) > 1
@@ -227,6 +230,54 @@ def test_onnx_takes_single_precision_and_computes_in_double():
     expected = np.array(decided(policy, single.astype(np.float64), attributes))
     made = np.array(session(policy, single, attributes, "float32")[0].tolist())
     assert (made == expected)[~close_calls(policy, single.astype(np.float64), attributes)].all()
+
+
+# Otherwise: a rule for rows of no cell, with a calibration of its own.
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+def test_rows_of_no_cell_get_the_rule_for_them(calibration):
+    main, other = make("full", "dirichlet"), make("full", calibration, cells=Cells())
+    rule = dataclasses.replace(main._deterministic, otherwise=other._deterministic)
+    proba, attributes = rows(main, 200)
+    proba[0] = BAD[0]
+    strange = np.arange(200) % 3 == 1
+    attributes["region"] = [
+        "nowhere" if new else name for new, name in zip(strange, attributes["region"], strict=True)
+    ]
+    known = {
+        name: [v for v, new in zip(column, strange, strict=True) if not new]
+        for name, column in attributes.items()
+    }
+    sound = np.where(np.arange(200)[:, None] == 0, 0.25, proba)
+    expected = np.empty(200, dtype=object)
+    expected[strange] = other.decide(sound[strange], randomize="never")
+    expected[~strange] = main.decide(sound[~strange], known, randomize="never")
+    expected[0] = None
+
+    module = {}
+    exec(python_source.source(rule, "1"), module)
+    values = list(zip(*attributes.values(), strict=True))
+    assert [module["decide"](p, v) for p, v in zip(proba[1:], values[1:], strict=True)] == expected[
+        1:
+    ].tolist()
+    base = duckdb.connect(":memory:")
+    base.register("scores", pd.DataFrame(columns(main, proba, attributes)))
+    found = base.execute(sql_query.query(rule, "duckdb", keep=["id"])).fetchall()
+    assert [made for _, made in sorted(found)] == expected.tolist()
+    run = onnxruntime.InferenceSession(
+        onnx_model.model(rule).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    given = {"probabilities": proba, "the 'age'": np.array(attributes["the 'age'"])}
+    given["region"] = np.array(attributes["region"], dtype=object)
+    assert run.run(["decision"], given)[0].tolist() == [made or "" for made in expected]
+
+
+def test_the_rule_for_other_rows_must_fit():
+    rule = make("full")._deterministic
+    for wrong in (rule, make("full", decisions=("a",), cells=Cells())._deterministic):
+        with pytest.raises(ValueError, match="otherwise must be a rule without attributes"):
+            dataclasses.replace(rule, otherwise=wrong)
 
 
 # Branches: a rule for rows up to a limit of a second score, another one for the others.

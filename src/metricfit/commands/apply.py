@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.commands import summary
+from metricfit.commands import as_json, summary
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on
 from metricfit.commands.scores import read_scores
 from metricfit.commands.tables import check_output, format_of, read_columns, write_columns
+from metricfit.commands.terminal import show
 from metricfit.exceptions import PolicyFileError
 from metricfit.policy import Policy
 from metricfit.types import Label
@@ -25,7 +26,7 @@ WHOLE = re.compile("0|-?[1-9][0-9]{0,19}")
 
 def run(options: Namespace) -> int:
     """Write a table with a decision for each row, in the order of the rows."""
-    check_output(options.out, options.scores, options.policy)
+    check_output(options.out, options.scores, options.policy, force=options.force)
     verbatim = format_of(options.out) == "csv"
     policy = load_policy(options.policy)
     scores = read_scores(
@@ -47,12 +48,14 @@ def run(options: Namespace) -> int:
     kept = _kept(options.scores, options.keep, columns, verbatim)
     write_columns(options.out, kept | columns)
     counts = Counter(made.tolist())
-    print(f"{len(made):,} rows of {options.scores} decided, written to {options.out}\n")
+    found = {d: counts[text if made.dtype.kind == "U" else d] for d, text in texts.items()}
+    if options.json:
+        shares = [{"decision": d, "rows": n, "share": n / max(len(made), 1)} for d, n in found.items()]
+        as_json.show({"rows": len(made), "decisions": shares, "out": options.out})
+        return DONE
     rows = [["decision", "rows", "share"]]
-    for decision, text in texts.items():
-        count = counts[text if made.dtype.kind == "U" else decision]
-        rows.append([text, f"{count:,}", f"{count / max(len(made), 1):.1%}"])
-    print(summary.table(rows))
+    rows += [[texts[d], f"{n:,}", f"{n / max(len(made), 1):.1%}"] for d, n in found.items()]
+    show(f"{len(made):,} rows of {options.scores} decided, written to {options.out}", summary.table(rows))
     return DONE
 
 

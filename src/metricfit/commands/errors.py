@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from metricfit.data.cells import MISSING_ATTRIBUTE
 
@@ -14,9 +15,13 @@ BAD_DATA = 4
 
 
 class CommandError(Exception):
-    """A command cannot go on; the text is for the person at the terminal."""
+    """A command cannot go on; the text is for the person at the terminal, the details for scripts."""
 
     code: int = USAGE
+
+    def __init__(self, text: str, **details: Any) -> None:
+        super().__init__(text)
+        self.details = details
 
 
 class UsageError(CommandError):

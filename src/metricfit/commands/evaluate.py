@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from metricfit.commands import summary
+from metricfit.commands import as_json, summary
 from metricfit.commands.apply import load_policy
 from metricfit.commands.errors import DONE, DataError, blamed_on, blamed_on_text
 from metricfit.commands.expected import even_margins, of_most_probable, of_policy
 from metricfit.commands.scores import read_scores
+from metricfit.commands.terminal import show
 from metricfit.functions.binding import Binding
 from metricfit.metrics import Constraint, parse
 from metricfit.oracles import PluginOracle, Rows
@@ -46,11 +47,16 @@ def run(options: Namespace) -> int:
             metric.bind(Binding.of(rows.axes, even_margins(rows.axes)))
     with blamed_on(DataError, f"{options.scores}: "):
         values = summary.metrics_table(metrics, sides)
+    if options.json:
+        found = [{"metric": str(m), **{name: m(confusion) for name, confusion in sides}} for m in metrics]
+        document = {"policy": options.policy, "rows": len(rows), "metrics": found}
+        as_json.show(document | as_json.of_rates(before, after))
+        return DONE
     blocks = [
         f"{options.policy} on {len(rows):,} rows of {options.scores}, expected over its mixture",
         "" if before is None else summary.rates_table([("", before, after)]),
         summary.other_decisions(after),
         values if metrics else "",
     ]
-    print("\n\n".join(block for block in blocks if block))
+    show(*blocks)
     return DONE

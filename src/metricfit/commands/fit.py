@@ -6,12 +6,13 @@ import sys
 from argparse import Namespace
 from shlex import quote
 
-from metricfit.commands import summary
+from metricfit.commands import as_json, summary
 from metricfit.commands.errors import DONE, INFEASIBLE, CommandError, DataError, blamed_on, blamed_on_text
 from metricfit.commands.expected import even_margins, of_most_probable
 from metricfit.commands.scores import as_class, read_scores
 from metricfit.commands.summary import number
 from metricfit.commands.tables import check_output
+from metricfit.commands.terminal import show
 from metricfit.data.axes import Axes, distinct_labels
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.binding import Binding
@@ -30,7 +31,7 @@ class _Infeasible(CommandError):
 
 def run(options: Namespace) -> int:
     """Fit a policy, write it, and print what was reached."""
-    check_output(options.out, options.scores)
+    check_output(options.out, options.scores, force=options.force)
     goal = "--maximize" if options.minimize is None else "--minimize"
     with blamed_on_text(goal):
         objective = _objective(options.maximize, options.minimize)
@@ -105,7 +106,8 @@ def _solve(problem: Problem, oracle: PluginOracle, options: Namespace) -> Result
             options.max_calls,
             options.max_seconds,
             options.seed,
-            verbose=options.verbose,
+            # A terminal shows a line of progress unasked.
+            verbose=options.verbose + sys.stderr.isatty(),
         )
     except InfeasibleError as error:
         raise _infeasible(error) from error
@@ -126,7 +128,8 @@ def _infeasible(error: InfeasibleError) -> _Infeasible:
         summary.table(rows, indent="    "),
         "  Relax a limit by that much, or drop a constraint.",
     ]
-    return _Infeasible("\n".join(lines))
+    details = {"conflict": error.conflict, "violations": error.violations, "alone": error.alone}
+    return _Infeasible("\n".join(lines), **details)
 
 
 def _report(problem: Problem, result: Result, rows: Rows, options: Namespace) -> None:
@@ -139,6 +142,12 @@ def _report(problem: Problem, result: Result, rows: Rows, options: Namespace) ->
         if before is None
         else f"  (argmax, the most probable class: {number(problem.objective(before), 6)})"
     )
+    if options.json:
+        document = {"problem": as_json.of_problem(problem), "rows": len(rows)} | as_json.of_result(result)
+        document["argmax"] = None if before is None else problem.objective(before)
+        document |= as_json.of_rates(before, result.confusion)
+        as_json.show(document | {"policy": {"file": options.out, "rules": policy.n_rules}})
+        return
     blocks = [
         summary.problem_text(problem),
         f"  {len(rows):,} rows of {options.scores}, {axes.n} classes, {axes.k} "
@@ -155,4 +164,4 @@ def _report(problem: Problem, result: Result, rows: Rows, options: Namespace) ->
         f"  metricfit apply {quote(options.out)} {quote(options.scores)} "
         f"--proba-prefix {quote(options.proba_prefix)} --out decisions.csv",
     ]
-    print("\n\n".join(block for block in blocks if block))
+    show(*blocks)

@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
+from metricfit.commands import as_json
 from metricfit.commands.errors import DONE, UsageError
 from metricfit.messages import unknown
 from metricfit.metrics import METRICS, Metric
@@ -29,11 +30,14 @@ LINE = "{:<55}{:<8}{:<11}{}"
 def run(options: Namespace) -> int:
     """Print a table of all metrics, or all about one."""
     if options.name is None:
-        print(_listing())
+        as_json.show(list(map(declared, METRICS.values()))) if options.json else print(_listing())
         return DONE
     if options.name not in METRICS:
         raise UsageError(unknown("metric", options.name, METRICS))
     function = METRICS[options.name]
+    if options.json:
+        as_json.show(declared(function) | {"text": plain(inspect.getdoc(function) or "")})
+        return DONE
     metric = sample(function)
     smooth = "smooth" if metric.smooth else "not smooth"
     better = {1: "higher is better", -1: "lower is better", 0: "neither direction is better"}[
@@ -59,6 +63,24 @@ def _listing() -> str:
         )
     lines += ["", "c is a class, over an attribute or a list of them. More about one: metricfit metrics NAME"]
     return "\n".join(lines)
+
+
+def declared(function: Callable[..., Metric]) -> dict[str, Any]:
+    """Return what a metric declares.
+
+    Examples
+    --------
+    >>> declared(METRICS["min_recall"])["curvature"]
+    'concave'
+    """
+    metric = sample(function)
+    return {
+        "name": getattr(function, "__name__", str(function)),
+        "call": signature(function),
+        "better": {1: "higher", -1: "lower", 0: None}[metric.direction],
+        "curvature": metric.curvature.value,
+        "smooth": metric.smooth,
+    }
 
 
 def sample(function: Callable[..., Metric]) -> Metric:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from metricfit.commands.terminal import Grid
 from metricfit.data.confusion import Confusion
 from metricfit.metrics import Constraint, Metric
 from metricfit.problem import Problem
@@ -89,7 +90,7 @@ def table(rows: Sequence[Sequence[str]], indent: str = "  ", widest: int = WIDES
             name = ""
         padded = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
         lines.append((indent + "  ".join((name.ljust(first), *padded))).rstrip())
-    return "\n".join(lines)
+    return Grid.of("\n".join(lines), rows)
 
 
 def rates(confusion: Confusion) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -222,8 +222,8 @@ def _arrow_reader(source: Any) -> Any:
         return pa.ipc.open_stream(source)
 
 
-def check_output(path: str, *inputs: str) -> None:
-    """Refuse an output that cannot be written, before any work is done."""
+def check_output(path: str, *inputs: str, force: bool = False) -> None:
+    """Refuse an output that cannot be written, or is there already, before any work is done."""
     try:
         target = Path(os.path.realpath(path))
         os.stat(target)
@@ -243,6 +243,8 @@ def check_output(path: str, *inputs: str) -> None:
     for name in inputs:
         if target.exists() and Path(name).exists() and os.path.samefile(target, name):
             raise UsageError(f"--out {path}: this is the input {name}; give another name")
+    if target.exists() and not force:
+        raise UsageError(f"--out {path}: it exists; give another name, or --force to replace it")
 
 
 def write_columns(path: str, columns: Mapping[str, Any]) -> None:

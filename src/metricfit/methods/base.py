@@ -17,6 +17,7 @@ import numpy as np
 from metricfit.exceptions import Unsolved
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.history import FEASIBLE, Record, Standing, warn_if_astray
+from metricfit.methods.progress import Progress
 from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -282,7 +283,7 @@ def run(
     best: Iterate | None = None
     bound, status, records = -np.inf, "stalled", []
     proves = method.proves and walk.oracle.exact
-    steps = method.steps(program, walk)
+    steps, progress = method.steps(program, walk), Progress(verbose)
     interrupted, prices = False, None
     first: Standing | None = None
     found: Standing | None = None
@@ -298,8 +299,7 @@ def run(
             prices = iterate.multipliers or prices
             record = standing.record(program, walk.calls, walk.budget.seconds, bound)
             records.append(record)
-            if verbose:
-                record.report()
+            progress(record)
             if iterate.settled and standing.kept and standing.value - bound <= walk.tol:
                 status = "optimal"
                 break
@@ -316,6 +316,7 @@ def run(
         status, interrupted = "stopped", True
     finally:
         steps.close()  # type: ignore[attr-defined]
+        progress.close()
     if best is None:
         best = _first(program, walk, interrupted)
     finished = method.finish(program, walk, best)

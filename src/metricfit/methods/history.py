@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -34,11 +33,10 @@ class Record:
     bound: float
     violation: float
 
-    def report(self) -> None:
-        """Print a line to standard error."""
+    def __str__(self) -> str:
+        """Return a line for a person."""
         line = f"calls {self.calls:5d}  {self.seconds:8.2f} s  value {self.value:.6f}  bound {self.bound:.6f}"
-        missed = f"  violation {self.violation:+.2e}" if np.isfinite(self.violation) else ""
-        print(line + missed, file=sys.stderr)
+        return line + (f"  violation {self.violation:+.2e}" if np.isfinite(self.violation) else "")
 
 
 class Standing(NamedTuple):

@@ -33,14 +33,14 @@ def model(rule: DeterministicRule, *, dtype: str = "float64") -> Any:
     proba = graph.add("Cast", given, to=graph.type_of("float64")) if dtype == "float32" else given
     cell, known = _cells(graph, rule)
     valid = _valid(graph, proba)
+    best = _best(graph, rule, proba, cell)
+    if known is not None and rule.otherwise is not None:
+        best = graph.add("Where", known, best, _best(graph, rule.otherwise, proba, None))
+        known = None
     known = valid if known is None else graph.add("And", known, valid)
-    place = _branch_of(graph, rule, calibrated := _calibrated(graph, rule, proba, cell), cell)
-    every = [branch.scores for branches in rule.branches for branch in branches]
-    scores = _linear(graph, calibrated, every, place)
-    best = graph.add("ArgMin", scores, axis=1, keepdims=0, select_last_index=1)
     graph.add("Where", known, best, graph.constant(np.int64(-1)), name=INDEX)
     # The label after the last one is that of rows without a decision.
-    labels = _labels(rule.decisions, rule.one_label_type)
+    labels = _labels(rule)
     last = graph.constant(np.int64(rule.k))
     graph.add("Gather", graph.constant(labels), graph.add("Where", known, best, last), name=DECISION)
     kind = "string" if labels.dtype == object else str(labels.dtype)
@@ -115,6 +115,14 @@ class _Graph:
         return whole
 
 
+def _best(graph: _Graph, rule: DeterministicRule, proba: str, cell: str | None) -> str:
+    """Return the index of each row's decision."""
+    calibrated = _calibrated(graph, rule, proba, cell)
+    every = [branch.scores for branches in rule.branches for branch in branches]
+    scores = _linear(graph, calibrated, every, _branch_of(graph, rule, calibrated, cell))
+    return graph.add("ArgMin", scores, axis=1, keepdims=0, select_last_index=1)
+
+
 def _cells(graph: _Graph, rule: DeterministicRule) -> tuple[str | None, str | None]:
     """Return each row's cell and whether there is one; None and None if there are no attributes."""
     same: str | None = None
@@ -178,15 +186,17 @@ def _calibrated(graph: _Graph, rule: DeterministicRule, proba: str, cell: str | 
     def of_cell(values: FloatArray) -> str:
         return graph.gather(values, cell if len(values) > 1 else None)
 
-    floor = graph.constant(np.float64(made.floor))
+    def lifted() -> str:
+        return graph.add("Max", proba, graph.constant(np.float64(made.floor)))
+
     if factors is None:
-        logs = graph.add("Log", graph.add("Max", proba, floor))
+        logs = graph.add("Log", lifted())
         if made.matrix is not None:
             operator = "MatMul" if made.matrix.ndim == 2 else "Mul"
             logs = graph.add(operator, logs, graph.constant(made.matrix.T))
         logits = graph.add("Mul", logs, of_cell(made.steepness[:, None]))
         return graph.add("Softmax", graph.add("Add", logits, of_cell(made.bias)), axis=1)
-    height = graph.add("Max", proba, floor) if made.curves is None else _curves(graph, proba, made.curves)
+    height = lifted() if made.curves is None else _curves(graph, proba, made.curves)
     raised = graph.add("Mul", height, of_cell(factors))
     total = graph.add("ReduceSum", raised, graph.constant(np.array([1])), keepdims=1)
     return graph.add("Div", raised, total)
@@ -249,10 +259,11 @@ def _linear(graph: _Graph, proba: str, functions: Sequence[Linear], place: str |
     return graph.add("Add", total, graph.gather(constant, place)) if constant.any() else total
 
 
-def _labels(decisions: Sequence[Label], kind: type | None) -> Any:
+def _labels(rule: DeterministicRule) -> Any:
     """Return the decisions and what stands for none as an array: numbers, or texts as objects."""
+    kind = rule.one_label_type
     if kind is float:
-        return np.array([*decisions, np.nan])
+        return np.array([*rule.decisions, np.nan])
     if kind in (int, bool):
-        return np.array([*decisions, np.iinfo(np.int64).min], dtype=np.int64)
-    return np.array([*map(str, decisions), ""], dtype=object)
+        return np.array([*rule.decisions, np.iinfo(np.int64).min], dtype=np.int64)
+    return np.array([*rule.texts, ""], dtype=object)

@@ -35,6 +35,11 @@ CELLS = {cells}
 RULES = {rules}
 '''
 
+REFUSED = (
+    'raise ValueError(f"no rule for {dict(zip(ATTRIBUTES, values))}: these values were not seen in fit")'
+)
+ELSEWHERE = "p, branches = _calibrate_otherwise(p, 0), OTHERWISE"
+
 BODY = '''
 
 def decide(probabilities, attributes=()):
@@ -49,11 +54,11 @@ def decide(probabilities, attributes=()):
     if not all(isfinite(x) and x >= 0 for x in p) or not abs(fsum(p) - 1) <= {tolerance!r}:
         raise ValueError(f"probabilities must be at least 0 and sum to 1; got {{p}}")
     values = tuple(_in_order(attributes, ATTRIBUTES, "attributes"))
-    if values not in CELLS:
-        raise ValueError(f"no rule for {{dict(zip(ATTRIBUTES, values))}}: these values were not seen in fit")
-    cell = CELLS[values]
-    p = _calibrate(p, cell)
-    for test, limit, scores in RULES[cell]:
+    if values in CELLS:
+        p, branches = _calibrate(p, CELLS[values]), RULES[CELLS[values]]
+    else:
+        {otherwise}
+    for test, limit, scores in branches:
         if test is None or _value(test, p) <= limit:
             made = [_value(score, p) for score in scores]
             least = min(made)
@@ -81,19 +86,19 @@ def _value(score, p):
 
 UNCALIBRATED = """
 
-def _calibrate(p, cell):
+def {function}(p, cell):
     return p
 """
 
 BY_FACTORS = """
 
 #: Factors of the classes, one row for all cells or one for each.
-FACTORS = {factors}
-FLOOR = {floor}
+{mark}FACTORS = {factors}
+{mark}FLOOR = {floor}
 
 
-def _calibrate(p, cell):
-    made = [max(x, FLOOR) * factor for x, factor in zip(p, FACTORS[cell % len(FACTORS)])]
+def {function}(p, cell):
+    made = [max(x, {mark}FLOOR) * factor for x, factor in zip(p, {mark}FACTORS[cell % len({mark}FACTORS)])]
     total = sum(made)
     return [x / total for x in made]
 """
@@ -101,15 +106,15 @@ def _calibrate(p, cell):
 BY_CURVES = """
 
 #: Factors of the classes, one row for all cells or one for each.
-FACTORS = {factors}
+{mark}FACTORS = {factors}
 
 #: For each class the knots of its curve; then slope, start and height of the pieces before, between and after them.
-CURVES = {curves}
+{mark}CURVES = {curves}
 
 
-def _calibrate(p, cell):
+def {function}(p, cell):
     made = []
-    for x, (knots, slope, start, height), factor in zip(p, CURVES, FACTORS[cell % len(FACTORS)]):
+    for x, (knots, slope, start, height), factor in zip(p, {mark}CURVES, {mark}FACTORS[cell % len({mark}FACTORS)]):
         piece = sum(knot <= x for knot in knots)
         made.append((slope[piece] * (x - start[piece]) + height[piece]) * factor)
     total = sum(made)
@@ -118,19 +123,19 @@ def _calibrate(p, cell):
 
 BY_LOGARITHMS = """
 
-#: One row for all cells or one for each, as for STEEPNESS.
-BIAS = {bias}
-STEEPNESS = {steepness}
-MATRIX = {matrix}
-FLOOR = {floor}
+#: One row for all cells or one for each, as for {mark}STEEPNESS.
+{mark}BIAS = {bias}
+{mark}STEEPNESS = {steepness}
+{mark}MATRIX = {matrix}
+{mark}FLOOR = {floor}
 
 
-def _calibrate(p, cell):
-    logs = [log(max(x, FLOOR)) for x in p]
-    if MATRIX is not None:
-        logs = [sum(weight * x for weight, x in zip(row, logs)) for row in MATRIX]
-    steepness = STEEPNESS[cell % len(STEEPNESS)]
-    logs = [steepness * x + bias for x, bias in zip(logs, BIAS[cell % len(BIAS)])]
+def {function}(p, cell):
+    logs = [log(max(x, {mark}FLOOR)) for x in p]
+    if {mark}MATRIX is not None:
+        logs = [sum(weight * x for weight, x in zip(row, logs)) for row in {mark}MATRIX]
+    steepness = {mark}STEEPNESS[cell % len({mark}STEEPNESS)]
+    logs = [steepness * x + bias for x, bias in zip(logs, {mark}BIAS[cell % len({mark}BIAS)])]
     top = max(logs)
     made = [exp(x - top) for x in logs]
     total = sum(made)
@@ -165,15 +170,24 @@ def source(rule: DeterministicRule, version: str) -> str:
     calibration = _calibration(rule)
     head = HEAD.format(
         version=version,
-        imports="exp, fsum, isfinite, log" if "log(" in calibration else "fsum, isfinite",
+        imports="exp, fsum, isfinite, log" if _takes_logarithms(rule) else "fsum, isfinite",
         example=", attributes" if rule.attributes else "",
         classes=_literal(rule.classes),
         decisions=_literal(rule.decisions),
         attributes=_literal(rule.attributes),
         cells=_literal({cell: place for place, cell in enumerate(rule.cells)}),
-        rules=_literal([list(map(_branch, branches)) for branches in rule.branches]),
+        rules=_literal(_rules(rule)),
     )
-    return head + calibration + BODY.format(tolerance=SUM_TOLERANCE)
+    other = rule.otherwise
+    if other is None:
+        return head + calibration + BODY.format(tolerance=SUM_TOLERANCE, otherwise=REFUSED)
+    head += f"\n#: The branches of rows whose attributes have other values.\nOTHERWISE = {_literal(_rules(other)[0])}\n"
+    body = BODY.format(tolerance=SUM_TOLERANCE, otherwise=ELSEWHERE)
+    return head + calibration + _calibration(other, "OTHERWISE_", "_calibrate_otherwise") + body
+
+
+def _rules(rule: DeterministicRule) -> list[Any]:
+    return [list(map(_branch, branches)) for branches in rule.branches]
 
 
 def _branch(branch: Branch) -> tuple[Any, float, list[Any]]:
@@ -186,20 +200,27 @@ def _score(scores: Linear, column: int) -> tuple[list[tuple[int, float]], float]
     return scores.terms(column), float(scores.constant[column])
 
 
-def _calibration(rule: DeterministicRule) -> str:
+def _takes_logarithms(rule: DeterministicRule) -> bool:
+    rules = [rule] if rule.otherwise is None else [rule, rule.otherwise]
+    return any(each.calibration is not None and each.factors is None for each in rules)
+
+
+def _calibration(rule: DeterministicRule, mark: str = "", function: str = "_calibrate") -> str:
+    """Return the function that calibrates, and its numbers under names that begin with the mark."""
     made, factors = rule.calibration, rule.factors
+    parts: dict[str, Any] = {}
     if made is None:
-        return UNCALIBRATED
-    if factors is None:
-        matrix = _square(made.matrix)
-        parts = {"bias": made.bias.tolist(), "steepness": made.steepness.tolist(), "matrix": matrix}
-        return BY_LOGARITHMS.format(
-            **{name: _literal(part) for name, part in parts.items()}, floor=made.floor
-        )
-    if made.curves is None:
-        return BY_FACTORS.format(factors=_literal(factors.tolist()), floor=made.floor)
-    curves = [(x.tolist(), *(part.tolist() for part in segments(x, y))) for x, y in made.curves]
-    return BY_CURVES.format(factors=_literal(factors.tolist()), curves=_literal(curves))
+        template = UNCALIBRATED
+    elif factors is None:
+        template, parts = BY_LOGARITHMS, {"bias": made.bias.tolist(), "steepness": made.steepness.tolist()}
+        parts |= {"matrix": _square(made.matrix), "floor": made.floor}
+    elif made.curves is None:
+        template, parts = BY_FACTORS, {"factors": factors.tolist(), "floor": made.floor}
+    else:
+        curves = [(x.tolist(), *(part.tolist() for part in segments(x, y))) for x, y in made.curves]
+        template, parts = BY_CURVES, {"factors": factors.tolist(), "curves": curves}
+    written = {name: _literal(part) for name, part in parts.items()}
+    return template.format(mark=mark, function=function, **written)
 
 
 def _square(matrix: FloatArray | None) -> Any:

@@ -82,11 +82,13 @@ class DeterministicRule:
     attributes : tuple of str
         What tells cells apart; may be empty.
     cells : tuple of tuples of labels
-        The attribute values of each cell. Rows of no cell get no decision.
+        The attribute values of each cell.
     branches : tuple of tuples of Branch
         For each cell its branches. The last one has no test.
     calibration : Calibration, optional
         What is done to the probabilities first.
+    otherwise : DeterministicRule, optional
+        The rule of rows of no cell, without attributes. Without it they get no decision.
 
     Examples
     --------
@@ -101,23 +103,38 @@ class DeterministicRule:
     cells: tuple[tuple[Label, ...], ...]
     branches: tuple[tuple[Branch, ...], ...]
     calibration: Calibration | None = None
+    otherwise: DeterministicRule | None = None
 
     def __post_init__(self) -> None:
-        """Refuse lists of branches that may end without a decision, or go on after one."""
+        """Refuse branches that may end without a decision or go on after one, and other rows' rules that do not fit."""
         for cell, branches in zip(self.cells, self.branches, strict=True):
             if [branch.test is None for branch in branches] != [False] * (len(branches) - 1) + [True]:
                 raise ValueError(
                     f"of the branches of cell {cell} the last one, and no other, is without a test"
                 )
+        other = self.otherwise
+        if other is not None and (
+            other.attributes
+            or other.otherwise is not None
+            or (other.classes, other.decisions) != (self.classes, self.decisions)
+        ):
+            raise ValueError(
+                "otherwise must be a rule without attributes, for the same classes and decisions"
+            )
 
     @classmethod
     def of(
-        cls, axes: Axes, layout: Layout, losses: Sequence[Any], calibration: Calibration | None = None
+        cls,
+        axes: Axes,
+        layout: Layout,
+        losses: Sequence[Any],
+        calibration: Calibration | None = None,
+        otherwise: DeterministicRule | None = None,
     ) -> DeterministicRule:
         """Return the rule that has one loss in each cell."""
         branches = tuple((Branch(_scores(np.asarray(loss, float), layout, axes)),) for loss in losses)
         names, values = axes.cells.names, axes.cells.values
-        return cls(axes.classes, axes.decisions, names, values, branches, calibration)
+        return cls(axes.classes, axes.decisions, names, values, branches, calibration, otherwise)
 
     @property
     def n(self) -> int:
@@ -142,6 +159,12 @@ class DeterministicRule:
         """The type that all decisions have, or None."""
         kinds = set(map(type, self.decisions))
         return kinds.pop() if len(kinds) == 1 else None
+
+    @property
+    def texts(self) -> list[str]:
+        """A text for each decision; where two would be the same, as for 1 and "1", as Python writes them."""
+        plain = list(map(str, self.decisions))
+        return plain if len(set(plain)) == self.k else list(map(repr, self.decisions))
 
 
 def segments(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -52,18 +52,30 @@ def query(
     """
     writer = _Writer(rule, dialect_of(dialect))
     repeated = [name for name in keep if name == decision or list(keep).count(name) > 1]
+    columns = [f"{proba_prefix}{value}" for value in rule.classes]
+    if len(set(columns)) < rule.n:
+        raise ValueError("two classes, such as 1 and '1', have the same name of a column; rename one of them")
     if repeated:
         raise ValueError(f"keep names a column twice, or the column of the decisions: {repeated[0]!r}")
-    steps = [("given", writer.given(proba_prefix, keep))]
-    steps += [*writer.calibrated(), ("scored", writer.scored()), ("best", writer.best())]
-    return writer.assembled(steps, table, keep, decision)
+    steps, label = [("given", writer.given(proba_prefix, keep)), *writer.steps()], writer.label()
+    if rule.otherwise is not None:
+        other = _Writer(rule.otherwise, writer.dialect, "otherwise_")
+        steps += other.steps()
+        label = f"CASE WHEN g.cell IS NULL THEN {other.label()} ELSE {label} END"
+    return writer.assembled(steps, label, table, keep, decision)
 
 
 class _Writer:
     """The parts of the query. In each of its steps the rows so far are called g, the rows of the table t."""
 
-    def __init__(self, rule: DeterministicRule, dialect: Dialect) -> None:
+    def __init__(self, rule: DeterministicRule, dialect: Dialect, mark: str = "") -> None:
         self.rule, self.dialect, self.number = rule, dialect, dialect.number
+        self.mark = mark  # before the names of the columns that are made
+
+    def steps(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the steps from the probabilities p0, p1, ... to the lowest score, each with its columns."""
+        for name, columns in (*self.calibrated(), ("scored", self.scored()), ("best", self.best())):
+            yield f"{self.mark}{name}", columns
 
     def given(self, prefix: str, keep: Sequence[str]) -> list[str]:
         """Return the table's columns under names of ours, so that none of its own can be mistaken for them."""
@@ -85,23 +97,23 @@ class _Writer:
         return f"CASE {' '.join(lines)} END"
 
     def calibrated(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the steps from the probabilities p0, p1, ... to calibrated ones, q0, q1, ..."""
+        """Yield the steps to calibrated probabilities, q0, q1, ..."""
+        m = self.mark
         made, factors, classes = self.rule.calibration, self.rule.factors, range(self.rule.n)
         if made is None:
             return
         if factors is not None:
             heights = [self._curve(i) for i in classes] if made.curves else [self._lifted(i) for i in classes]
-            yield "raised", [f"{heights[i]} * {self._of_cell(factors[:, i])} AS u{i}" for i in classes]
+            yield "raised", [f"{heights[i]} * {self._of_cell(factors[:, i])} AS {m}u{i}" for i in classes]
         else:
-            yield "logs", [f"LN({self._lifted(i)}) AS l{i}" for i in classes]
-            yield "logits", [f"{self._logit(i)} AS z{i}" for i in classes]
-            yield "peak", [f"{self._extreme(self.dialect.greatest, 'g.z', self.rule.n)} AS peak"]
-            lowest = self.number(LOWEST_EXPONENT)
-            power = "EXP({}(g.z{} - g.peak, {})) AS u{}"
-            yield "raised", [power.format(self.dialect.greatest, i, lowest, i) for i in classes]
-        total = " + ".join(f"g.u{i}" for i in classes)
-        yield "summed", [f"{total} AS total"]
-        yield "calibrated", [f"g.u{i} / g.total AS q{i}" for i in classes]
+            yield "logs", [f"LN({self._lifted(i)}) AS {m}l{i}" for i in classes]
+            yield "logits", [f"{self._logit(i)} AS {m}z{i}" for i in classes]
+            yield "peak", [f"{self._extreme(self.dialect.greatest, 'z', self.rule.n)} AS {m}peak"]
+            exponents = [f"g.{m}z{i} - g.{m}peak, {self.number(LOWEST_EXPONENT)}" for i in classes]
+            yield "raised", [f"EXP({self.dialect.greatest}({exponents[i]})) AS {m}u{i}" for i in classes]
+        total = " + ".join(f"g.{m}u{i}" for i in classes)
+        yield "summed", [f"{total} AS {m}total"]
+        yield "calibrated", [f"g.{m}u{i} / g.{m}total AS {m}q{i}" for i in classes]
 
     def _lifted(self, i: int) -> str:
         assert self.rule.calibration is not None
@@ -126,11 +138,12 @@ class _Writer:
         made = self.rule.calibration
         assert made is not None
         if made.matrix is None:
-            log = f"g.l{i}"
+            log = f"g.{self.mark}l{i}"
         elif made.matrix.ndim == 1:
-            log = f"g.l{i} * {self.number(made.matrix[i])}"
+            log = f"g.{self.mark}l{i} * {self.number(made.matrix[i])}"
         else:
-            log = " + ".join(f"g.l{j} * {self.number(weight)}" for j, weight in enumerate(made.matrix[i]))
+            row = enumerate(made.matrix[i])
+            log = " + ".join(f"g.{self.mark}l{j} * {self.number(weight)}" for j, weight in row)
         return f"({log}) * {self._of_cell(made.steepness)} + {self._of_cell(made.bias[:, i])}"
 
     def _of_cell(self, values: FloatArray) -> str:
@@ -144,11 +157,11 @@ class _Writer:
 
     def scored(self) -> list[str]:
         """Return the score of each decision, by the branch that the row takes in its cell."""
-        letter = "p" if self.rule.calibration is None else "q"
+        letter = "p" if self.rule.calibration is None else f"{self.mark}q"
         columns = []
         for j in range(self.rule.k):
             texts = [self._branch(branches, j, letter) for branches in self.rule.branches]
-            columns.append(f"{self._by_cell(texts) if self.rule.attributes else texts[0]} AS s{j}")
+            columns.append(f"{self._by_cell(texts) if self.rule.attributes else texts[0]} AS {self.mark}s{j}")
         return columns
 
     def _branch(self, branches: Sequence[Branch], j: int, letter: str) -> str:
@@ -167,16 +180,27 @@ class _Writer:
 
     def best(self) -> list[str]:
         """Return the smallest score."""
-        return [f"{self._extreme(self.dialect.least, 'g.s', self.rule.k)} AS lowest"]
+        return [f"{self._extreme(self.dialect.least, 's', self.rule.k)} AS {self.mark}lowest"]
 
     def _extreme(self, function: str, letter: str, size: int) -> str:
         # SQLite's MIN of one value is that of all rows.
-        names = [f"{letter}{j}" for j in range(size)]
+        names = [f"g.{self.mark}{letter}{j}" for j in range(size)]
         return names[0] if size == 1 else f"{function}({', '.join(names)})"
+
+    def label(self) -> str:
+        """Return the label of the lowest score: of equal ones the larger index, as the last one comes first."""
+        # A column has one type.
+        labels = self.rule.decisions if self.rule.one_label_type else self.rule.texts
+        cases = " ".join(
+            f"WHEN g.{self.mark}s{j} THEN {self.dialect.literal(value)}"
+            for j, value in reversed(list(enumerate(labels)))
+        )
+        return f"CASE g.{self.mark}lowest {cases} END"
 
     def assembled(
         self,
         steps: Iterable[tuple[str, list[str]]],
+        label: str,
         table: str | Sequence[str],
         keep: Sequence[str],
         decision: str,
@@ -193,15 +217,9 @@ class _Writer:
                 f"metricfit_{name} AS {self.dialect.computed_once}(\n  SELECT {lines}\n  FROM {source}\n)"
             )
             source = f"metricfit_{name} AS g"
-        label = (lambda d: d) if self.rule.one_label_type else str  # a column has one type
-        # From the last decision on, so that of equal scores the larger index is taken.
-        cases = " ".join(
-            f"WHEN g.s{j} THEN {self.dialect.literal(label(value))}"
-            for j, value in reversed(list(enumerate(self.rule.decisions)))
-        )
         classes = range(self.rule.n)
         total = " + ".join(f"g.p{i}" for i in classes)
         valid = " AND ".join([*(f"g.p{i} >= 0" for i in classes), f"ABS({total} - 1) <= {SUM_TOLERANCE:g}"])
         columns = [f"g.k{i} AS {name_of(name)}" for i, name in enumerate(keep)]
-        columns += [f"CASE WHEN {valid}\n    THEN CASE g.lowest {cases} END\n  END AS {name_of(decision)}"]
+        columns += [f"CASE WHEN {valid}\n    THEN {label}\n  END AS {name_of(decision)}"]
         return f"WITH {', '.join(blocks)}\nSELECT\n  {f',{chr(10)}  '.join(columns)}\nFROM {source}\n"

@@ -1,0 +1,55 @@
+"""`metricfit export`: a policy's deterministic rule for programs that do not run this package."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from metricfit.commands.apply import load_policy
+from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on, blamed_on_text
+from metricfit.commands.tables import check_output
+from metricfit.policy import Policy
+from metricfit.policy import file as policy_file
+
+#: What belongs to SQL alone, and what it is if nothing is said.
+OF_SQL: dict[str, Any] = {"dialect": None, "table": "scores", "proba_prefix": "p_", "keep": []}
+
+
+def run(options: Namespace) -> int:
+    """Write the rule to a file, or print it."""
+    if options.out is None and options.to == "onnx":
+        raise UsageError("--to onnx makes a binary file; name it with --out")
+    if options.out is not None:
+        check_output(options.out, options.policy, force=options.force)
+    if options.to == "sql" and options.dialect is None:
+        raise UsageError("--to sql needs --dialect: duckdb, sqlite, postgres, bigquery or snowflake")
+    for name, default in OF_SQL.items():
+        if options.to != "sql" and getattr(options, name) != default:
+            raise UsageError(f"--{name.replace('_', '-')} belongs to --to sql")
+    policy = load_policy(options.policy)
+    with blamed_on_text(f"--to {options.to}"):
+        made = _exported(policy, options)
+    if options.out is None:
+        print(made.decode(), end="")
+        return DONE
+    with blamed_on(DataError, f"--out {options.out}: "):
+        policy_file.write(options.out, made)
+    mixed = sum(len(mixture) > 1 for mixture in policy.rules)
+    print(f"the rule of {options.policy} for randomize=never, written to {options.out}")
+    if mixed:
+        print(f"  {mixed} of {len(policy.rules)} cells mix rules; of each mixture this is one rule alone")
+    return DONE
+
+
+def _exported(policy: Policy, options: Namespace) -> bytes:
+    if options.to == "python":
+        return policy.to_python().encode()
+    if options.to == "onnx":
+        return bytes(policy.to_onnx().SerializeToString())
+    query = policy.to_sql(
+        options.dialect,
+        table=options.table.split("."),
+        proba_prefix=options.proba_prefix,
+        keep=options.keep,
+    )
+    return query.encode()

@@ -1,0 +1,103 @@
+"""Task files: the options of a command in TOML, in place of flags."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from metricfit.commands.errors import DataError, UsageError, blamed_on
+from metricfit.messages import unknown
+
+#: These are files; they are found from the folder of the task file.
+PATHS = ("scores", "policy", "out", "report")
+
+
+def expanded(argv: Sequence[str], commands: dict[str, argparse.ArgumentParser]) -> list[str]:
+    """Return arguments in which a task file, ``metricfit fit task.toml``, is replaced by what it says.
+
+    Options after the file come after those of the task, so that of one that is given twice the last counts, and
+    one that takes several values takes both.
+
+    Parameters
+    ----------
+    argv : sequence of str
+        The arguments.
+    commands : dict of ArgumentParser
+        The parser of each command, which says what it knows.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> expanded(["metrics", "g_mean"], {})
+    ['metrics', 'g_mean']
+    """
+    if len(argv) < 2 or argv[0] not in commands or not argv[1].lower().endswith(".toml"):
+        return list(argv)
+    command, path, *rest = argv
+    options = _read(path, command)
+    actions = {name: action for action in commands[command]._actions for name in _names(action)}
+    words, files = [], []
+    for key, value in options.items():
+        action = actions.get(key.replace("-", "_"))
+        if action is None:
+            raise UsageError(f"{path}: {unknown('key', key, actions)}")
+        entries = [str(_resolved(path, entry, action)) for entry in _entries(path, key, value, action)]
+        if not action.option_strings:
+            files.append((list(actions).index(action.dest), entries[0]))
+        elif action.nargs == 0:
+            words += [action.option_strings[-1]] if value else []
+        else:
+            words += [f"{action.option_strings[-1]}={entry}" for entry in entries]
+    given = [file for _, file in sorted(files)]
+    if rest and not rest[0].startswith("-"):
+        raise UsageError(
+            f"{rest[0]}: {path} names the files of the task; give options after it, or change it"
+        )
+    return [command, *given, *words, *rest]
+
+
+def _read(path: str, command: str) -> dict[str, Any]:
+    """Return the table of a command, or a task file that is for one command alone."""
+    with blamed_on(DataError, f"{path}: "):
+        try:
+            task = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise DataError(f"{path}: it cannot be read as TOML: {error}") from error
+    tables = [name for name, value in task.items() if isinstance(value, dict)]
+    if not tables:
+        return task
+    if command not in tables:
+        raise UsageError(f"{path}: it has no table [{command}]; it has {', '.join(f'[{t}]' for t in tables)}")
+    # What stands before the tables is for all of them.
+    shared = {name: value for name, value in task.items() if name not in tables}
+    return shared | task[command]
+
+
+def _names(action: argparse.Action) -> Iterator[str]:
+    if action.dest not in ("help", "parser") and action.dest != argparse.SUPPRESS:
+        yield action.dest
+
+
+def _entries(path: str, key: str, value: Any, action: argparse.Action) -> list[Any]:
+    entries = value if isinstance(value, list) else [value]
+    several = action.nargs == "+"
+    if (isinstance(value, list) and not several) or isinstance(value, bool) != (action.nargs == 0):
+        wanted = "true or false" if action.nargs == 0 else "values" if several else "one value"
+        raise UsageError(f"{path}: {key} must be {wanted}; it is {value!r}")
+    for entry in entries:
+        if not isinstance(entry, str | int | float):
+            raise UsageError(f"{path}: {key} must be texts or numbers; it holds {entry!r}")
+    return entries
+
+
+def _resolved(path: str, entry: Any, action: argparse.Action) -> Any:
+    if action.dest not in PATHS or not isinstance(entry, str):
+        return entry
+    return os.path.join(os.path.dirname(path), entry)

@@ -1,0 +1,72 @@
+"""A result as a small piece of HTML, for notebooks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from metricfit.result import Result
+
+# Colours are those of the page around it, light or dark.
+FRAME = "border-left:3px solid currentColor;padding:.2em 0 .2em 1em;font-size:.95em"
+CELL = "text-align:{};padding:.15em .8em .15em 0"
+
+
+def html(result: Result) -> str:
+    """Return what a result says, with its constraints as a table.
+
+    Parameters
+    ----------
+    result : Result
+        The result.
+
+    Returns
+    -------
+    str
+        HTML without scripts, in which every text is escaped.
+    """
+    bound = "unknown"
+    if math.isfinite(result.bound):
+        kind = "proven" if result.certified else "estimated"
+        bound = f"{result.bound:.6f} ({kind}), gap {result.gap:.1e}"
+    facts = [
+        ["value", f"{result.value:.6f}"],
+        ["bound", bound],
+        [
+            "status",
+            f"{result.status}; {result.n_oracle_calls} oracle calls, {result.seconds:.2f} s, {result.method}",
+        ],
+        ["policy", f"{result.policy.n_rules} rules"],
+    ]
+    parts = [f"<p><strong>{escape(result.problem)}</strong></p>", _table(None, facts)]
+    if result.constraints:
+        header = ["constraint", "value", "", "price"]
+        rows = [[c.name, f"{c.value:.6f}", _kept(c.violation), _price(c.price)] for c in result.constraints]
+        parts.append(_table(header, rows))
+    return f'<div style="{FRAME}">{"".join(parts)}</div>'
+
+
+def _kept(violation: float) -> str:
+    return "holds" if violation <= 1e-9 else f"violated by {violation:.3g}"
+
+
+def _price(price: float) -> str:
+    return "-" if math.isnan(price) else f"{price:.4g}"
+
+
+def _table(header: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> str:
+    """Return a table whose first column heads its rows."""
+    lines = []
+    if header is not None:
+        lines.append(
+            "".join(f'<th scope="col" style="{CELL.format("left")}">{escape(name)}</th>' for name in header)
+        )
+    for first, *rest in rows:
+        head = f'<th scope="row" style="{CELL.format("left")};font-weight:normal">{escape(first)}</th>'
+        lines.append(
+            head + "".join(f'<td style="{CELL.format("left")}">{escape(cell)}</td>' for cell in rest)
+        )
+    return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
