@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from metricfit.data.confusion import Axes
 from metricfit.data.layout import Layout
+from metricfit.data.rows import Rows
 from metricfit.types import FloatArray
 
 
@@ -27,6 +28,18 @@ class Vertex:
     loss: FloatArray
     statistic: FloatArray
     rule: Any = None
+
+
+@runtime_checkable
+class Sampling(Protocol):
+    """An oracle that can show rows: all of them if they are few, else a sample stratified by class and cell."""
+
+    axes: Axes
+    exact: bool
+
+    def sample(self) -> Rows:
+        """Return the rows."""
+        ...
 
 
 @runtime_checkable

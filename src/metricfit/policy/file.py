@@ -137,7 +137,8 @@ def parts(document: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
     if type(document) is dict:
         check_version(document)
     if type(document) is dict and document["version"] == 1:
-        document = {**document, **dict.fromkeys(KEYS[len(KEYS_1) :]), "provenance": {}}
+        fields(document, "the document", KEYS_1)
+        document = {**document, "calibration": None, "provenance": {}}
     *_, classes, decisions, attributes, layout, cells, entry, provenance = fields(
         document, "the document", KEYS
     )
