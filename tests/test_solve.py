@@ -188,6 +188,8 @@ def test_arguments_are_those_of_the_contract():
         "method",
         "confusion",
         "oracle",
+        "expect",
+        "confidence",
         "tol",
         "max_calls",
         "max_seconds",

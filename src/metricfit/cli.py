@@ -1,6 +1,6 @@
 """The `metricfit` command: reads the arguments, runs a command, and turns errors into exit codes.
 
-Exit codes: 0 done, 2 usage, 3 infeasible, 4 bad data.
+Exit codes: 0 done, 1 a limit is broken on the rows evaluated, 2 usage, 3 infeasible, 4 bad data.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done, 2 usage, 3 infeasible, 4 bad data.
+        0 done, 1 a limit is broken on the rows evaluated, 2 usage, 3 infeasible, 4 bad data.
 
     Examples
     --------
@@ -198,6 +198,17 @@ def _fit(commands: Commands[Parser]) -> None:
         default="labels",
         help="count labels (default), or trust the probabilities as soft labels: the bound is then a proof",
     )
+    parser.add_argument(
+        "--confidence",
+        metavar="C",
+        type=_share,
+        help="0.95: constraints hold on the population with this confidence; half of the rows test it",
+    )
+    parser.add_argument(
+        "--no-expect",
+        action="store_true",
+        help="do not find out what to expect on new rows, which takes a few solves",
+    )
     parser.add_argument("--tol", type=_tolerance, default=1e-4, help="stop at this gap (default: 0.0001)")
     parser.add_argument("--max-calls", metavar="N", type=_count, help="budget of oracle calls")
     parser.add_argument("--max-seconds", metavar="S", type=_seconds, help="budget of time")
@@ -243,7 +254,12 @@ def _apply(commands: Commands[Parser]) -> None:
 
 
 def _evaluate(commands: Commands[Parser]) -> None:
-    parser = _add(commands, "evaluate", "print what a policy is expected to reach on labelled rows")
+    parser = _add(
+        commands,
+        "evaluate",
+        "print what a policy reaches on labelled rows, with 95 % intervals, and which limits hold there",
+        "The exit code is 1 when a limit is broken beyond its interval: not by chance.",
+    )
     parser.add_argument("policy", metavar="POLICY", help="policy file that 'metricfit fit' wrote")
     _scores(parser)
     _labelled(parser)
@@ -256,9 +272,15 @@ def _evaluate(commands: Commands[Parser]) -> None:
         help="attributes of the metrics that the policy itself does not use",
     )
     parser.add_argument(
-        "--metric", metavar="TEXT", nargs="+", action="extend", default=[], help="metrics to evaluate"
+        "--metric",
+        metavar="TEXT",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="metrics or constraints to evaluate; by default those that the policy was fitted for",
     )
     _json(parser)
+    parser.add_argument("--by", metavar="COL", nargs="+", help="attributes: the metrics of each group, too")
 
 
 def _metrics(commands: Commands[Parser]) -> None:
@@ -331,6 +353,13 @@ def _labelled(parser: Parser) -> None:
 
 def _tolerance(text: str) -> float:
     return _real(text, at_least=0.0)
+
+
+def _share(text: str) -> float:
+    value = _real(text, at_least=0.0)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number between 0 and 1, such as 0.95")
+    return value
 
 
 def _seconds(text: str) -> float:

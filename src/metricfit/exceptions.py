@@ -132,3 +132,28 @@ class Undefined(ValueError):
 
 class Unsolved(Exception):
     """A solver gave up on a master problem."""
+
+
+class UnconfirmedError(ValueError):
+    """No policy passes the test that its constraints hold with the confidence asked for.
+
+    Attributes
+    ----------
+    rows : int or None
+        About how many rows would be needed; None where no number of rows would help.
+    """
+
+    def __init__(self, constraints: list[str], level: float, kept: int, rows: int | None) -> None:
+        self.constraints, self.level, self.kept, self.rows = constraints, level, kept, rows
+        need = (
+            f"About {rows:,} rows would be needed. Give more rows, relax a limit, or lower the confidence"
+            if rows is not None
+            else "Even on the rows it was tuned on no policy keeps them with room to spare, so more rows would not help: "
+            "relax a limit or drop a constraint"
+        )
+        super().__init__(
+            f"confidence={level:g}: the {kept:,} rows kept apart do not confirm {'; '.join(constraints)}. {need}"
+        )
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.constraints, self.level, self.kept, self.rows)

@@ -3,12 +3,47 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
+from metricfit.methods import Method, Record
 
-def check_options(tol: float, max_calls: int | None, max_seconds: float | None, confusion: str) -> None:
+
+@dataclass(frozen=True)
+class Options:
+    """How to solve: what `metricfit.optimize` takes beside rows and problem, with its defaults.
+
+    Examples
+    --------
+    >>> Options(method="local", max_calls=100).tol
+    0.0001
+    """
+
+    method: str | Method = "auto"
+    tol: float = 1e-4
+    max_calls: int | None = None
+    max_seconds: float | None = None
+    random_state: int | None = None
+    start: Any = None
+    callback: Callable[[Record], object] | None = field(default=None, repr=False)
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense before anything is computed."""
+        check_options(self.tol, self.max_calls, self.max_seconds)
+        check_extras(self.random_state, self.callback, self.verbose)
+
+
+CONFUSIONS = ("labels", "calibrated", "model")
+
+
+def check_options(
+    tol: float, max_calls: int | None, max_seconds: float | None, confusion: str = "labels"
+) -> None:
     """Raise if an option makes no sense.
 
     Examples
@@ -25,8 +60,8 @@ def check_options(tol: float, max_calls: int | None, max_seconds: float | None, 
         raise ValueError(f"max_calls must be a whole number >= 1 or None, got {max_calls!r}")
     if max_seconds is not None and (not _is(max_seconds, Real) or not max_seconds > 0):
         raise ValueError(f"max_seconds must be a positive number or None, got {max_seconds!r}")
-    if confusion not in ("labels", "model"):
-        raise ValueError(f"confusion must be 'labels' or 'model', got {confusion!r}")
+    if confusion not in CONFUSIONS:
+        raise ValueError(f"confusion must be 'labels', 'calibrated' or 'model', got {confusion!r}")
 
 
 def check_extras(random_state: object, callback: object, verbose: object) -> None:

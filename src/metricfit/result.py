@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,9 @@ from metricfit.data.confusion import Confusion
 from metricfit.methods.base import Record, Status
 from metricfit.policy import Policy
 from metricfit.result_view import html
+from metricfit.policy.provenance import plain
+from metricfit.trust.confidence import Confidence
+from metricfit.trust.judgement import Judgement
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,12 @@ class Result:
     method : str
     problem : str
         What was solved, in words.
+    expected : Judgement or None
+        On new rows: ``value``, ``low``, ``high`` and ``constraints`` with 95 % intervals, from folds in which the
+        policy was fitted on the other rows. None unless it was asked for; ``expected_note`` says why where it could
+        not be had.
+    confidence : Confidence or None
+        How each constraint was confirmed on rows kept apart, if ``confidence`` was asked for.
     """
 
     policy: Policy
@@ -69,6 +80,29 @@ class Result:
     seconds: float
     method: str
     problem: str
+    expected: Judgement | None = None
+    expected_note: str = ""
+    confidence: Confidence | None = None
+    _judge: Callable[[], Judgement | None] | None = field(default=None, repr=False)
+
+    @cached_property
+    def counted(self) -> Judgement | None:
+        """The same policy by counted labels on the same rows, with 95 % intervals as if they were new; None where the
+        rows are not at hand.
+        """
+        return None if self._judge is None else self._judge()
+
+    def with_provenance(self, **more: Any) -> Result:
+        """Return the result with more said in its policy's provenance."""
+        if not isinstance(self.policy, Policy):
+            return self  # models are saved in another way
+        said = {name: plain(value) for name, value in more.items()}
+        policy = replace(self.policy, provenance={**self.policy.provenance, **said})
+        return replace(self, policy=policy)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what the rows say in place of the rows."""
+        return {**self.__dict__, "counted": self.counted, "_judge": None}
 
     @property
     def feasible(self) -> bool:
@@ -97,12 +131,23 @@ class Result:
         )
         lines = [
             self.problem,
-            f"  value  {self.value:.6f}",
+            f"  value  {self.value:.6f}{_on_new_rows(self.expected)}",
             f"  bound  {bound}",
             f"  status {self.status} after {self.n_oracle_calls} oracle calls, {self.seconds:.2f} s, "
             f"{self.method}",
         ]
-        for c in self.constraints:
+        expected = self.expected.constraints if self.expected is not None else [None] * len(self.constraints)
+        for c, new in zip(self.constraints, expected, strict=True):
             holds = "holds" if c.violation <= 1e-9 else f"VIOLATED by {c.violation:.3g}"
-            lines.append(f"  {c.name}: {c.value:.6f}, {holds}, price {c.price:.4g}")
+            lines.append(f"  {c.name}: {c.value:.6f}, {holds}, price {c.price:.4g}{_on_new_rows(new)}")
+        if self.expected is not None and self.expected.note:
+            lines.append(f"  new rows: {self.expected.note}")
+        elif self.expected_note:
+            lines.append(f"  new rows: {self.expected_note}")
+        if self.confidence is not None:
+            lines += [f"  {line}" for line in str(self.confidence).splitlines()]
         return "\n".join(lines)
+
+
+def _on_new_rows(found: object) -> str:
+    return "" if found is None else f"; expect {found} on new rows"

@@ -14,7 +14,7 @@ from metricfit.oracles import PluginOracle, Rows
 from metricfit.policy import Policy
 from metricfit.problem import Problem
 from metricfit.result import Result
-from metricfit.solve import solve
+from metricfit.solve import solve, with_expected
 
 ROWS, FITTED = 40_000, 20_000
 CONSTRAINTS = ("precision('fraud') >= 0.9", "equal_opportunity(over='region', c='fraud') <= 0.05")
@@ -107,7 +107,7 @@ def compute() -> Demo:
     problem = Problem.of("g_mean", CONSTRAINTS)
     return Demo(
         problem,
-        solve(problem, fitted.oracle),
+        with_expected(problem, fitted.oracle, solve(problem, fitted.oracle)),
         solve(problem, PluginOracle(fitted.oracle.rows, "model")),
         solve(Problem.of("g_mean", CONSTRAINTS[:1]), fitted.oracle),
         fitted,
@@ -141,13 +141,32 @@ def report(demo: Demo) -> str:
             table,
             f"\n  price: {metric} gained per unit of slack; a precision floor lower by 0.01 adds {gain:.4f}.",
             f"  Without the last constraint {metric} is {unfair}, and its value {apart}.",
-            "  Constraints hold on the rows to fit, and on unseen rows up to sampling error.\n",
+            "  Constraints hold on the rows to fit. What to expect on new rows, from folds of the rows to fit:\n",
+            _expectations(demo),
+            "",
             _values(demo),
             "\n  proven: if the probabilities are right, no classifier exceeds the bound on these rows.",
             "  estimated: the bound of the rules tried, by the labels of these rows.",
             f"\nThe same in Python:\n{rule}\n{CODE}{rule}",
         ]
     )
+
+
+def _expectations(demo: Demo) -> str:
+    """Return what the rows to fit foretold of new rows, and what the held-out rows say."""
+    expected, policy = demo.labels.expected, demo.labels.policy
+    assert expected is not None  # the demonstration's folds all have policies
+    held_out = demo.held_out.policy(policy)
+    lines = [
+        f"  {demo.problem.objective}: fit {demo.labels.value:.3f}, expect {summary.interval_text(expected)}, "
+        f"held out {demo.problem.objective(held_out):.3f}"
+    ]
+    for constraint, new in zip(demo.problem.constraints, expected.constraints, strict=True):
+        lines.append(
+            f"  {constraint} on the rows to fit, expect {summary.interval_text(new)}, "
+            f"held out {constraint.metric(held_out):.3f}"
+        )
+    return "\n".join(lines)
 
 
 def _values(demo: Demo) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from metricfit.data.cells import MISSING_ATTRIBUTE
 
 DONE = 0
+BROKEN = 1
 USAGE = 2
 INFEASIBLE = 3
 BAD_DATA = 4

@@ -7,6 +7,9 @@ from argparse import Namespace
 from shlex import quote
 
 from metricfit.commands import as_json, summary
+import numpy as np
+
+from metricfit.commands import summary
 from metricfit.commands.errors import DONE, INFEASIBLE, CommandError, DataError, blamed_on, blamed_on_text
 from metricfit.commands.expected import even_margins, of_most_probable
 from metricfit.commands.scores import as_class, read_scores
@@ -14,7 +17,7 @@ from metricfit.commands.summary import number
 from metricfit.commands.tables import check_output
 from metricfit.commands.terminal import show
 from metricfit.data.axes import Axes, distinct_labels
-from metricfit.exceptions import InfeasibleError
+from metricfit.exceptions import InfeasibleError, UnconfirmedError
 from metricfit.functions.binding import Binding
 from metricfit.methods import FEASIBLE, choose
 from metricfit.metrics import Constraint, Metric, parse
@@ -22,7 +25,8 @@ from metricfit.metrics.rates import Named
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.problem import Problem
 from metricfit.result import Result
-from metricfit.solve import solve
+from metricfit.solve import confirmed, solve, with_expected
+from metricfit.trust.confidence import kept_apart
 
 
 class _Infeasible(CommandError):
@@ -58,7 +62,7 @@ def run(options: Namespace) -> int:
             sample_weight=scores.weight,
         )
     _check(problem, rows.axes, goal, options.method)
-    result = _solve(problem, PluginOracle(rows, options.confusion), options)
+    result = _solve(problem, rows, options)
     with blamed_on(DataError, f"--out {options.out}: "):
         result.policy.save(options.out)
     _report(problem, result, rows, options)
@@ -96,21 +100,20 @@ def _check(problem: Problem, axes: Axes, goal: str, method: str) -> None:
         choose(method, problem.bind(axes, margins))
 
 
-def _solve(problem: Problem, oracle: PluginOracle, options: Namespace) -> Result:
+def _solve(problem: Problem, rows: Rows, options: Namespace) -> Result:
+    budget = (options.method, options.tol, options.max_calls, options.max_seconds)
+    oracle = PluginOracle(rows, options.confusion)
     try:
-        return solve(
-            problem,
-            oracle,
-            options.method,
-            options.tol,
-            options.max_calls,
-            options.max_seconds,
-            options.seed,
-            # A terminal shows a line of progress unasked.
-            verbose=options.verbose + sys.stderr.isatty(),
-        )
+        if options.confidence is not None:
+            kept = kept_apart(rows.labels, rows.cells, 2, options.seed or 0)
+            parts = [rows.take(np.flatnonzero(which)) for which in (~kept, kept)]
+            return confirmed(problem, *parts, options.confidence, oracle.exact, 1, *budget, options.seed)
+        result = solve(problem, oracle, *budget, options.seed, verbose=options.verbose)
+        return result if options.no_expect else with_expected(problem, oracle, result, *budget)
     except InfeasibleError as error:
         raise _infeasible(error) from error
+    except UnconfirmedError as error:
+        raise _Infeasible(f"{error}; nothing was written") from error
     except ValueError as error:
         raise DataError(f"{options.scores}: {error}") from error
 
@@ -155,7 +158,7 @@ def _report(problem: Problem, result: Result, rows: Rows, options: Namespace) ->
         "" if before is None else summary.rates_table([("", before, result.confusion)]),
         summary.other_decisions(result.confusion),
         summary.constraints_table(problem.constraints, result, before) if problem.constraints else "",
-        f"  value   {number(result.value, 6)}{start}\n"
+        f"  value   {number(result.value, 6)}{start}\n{summary.expected_text(result)}"
         f"  bound   {summary.bound_text(result)}\n"
         f"  status  {result.status}: {summary.STATUS[result.status]}; {result.n_oracle_calls} oracle calls, "
         f"{result.seconds:.2f} s, {result.method}\n"

@@ -12,6 +12,7 @@ from metricfit.data.confusion import Confusion
 from metricfit.metrics import Constraint, Metric
 from metricfit.problem import Problem
 from metricfit.result import Result
+from metricfit.trust.judgement import ConstraintEstimate, Judgement
 from metricfit.types import FloatArray
 
 SHOWN_CLASSES = 20
@@ -178,8 +179,9 @@ def constraints_table(
     before, held_out : Confusion, optional
         Of the most probable class on the same rows, and of the policy on other rows.
     """
-    rows = [["constraint", "limit", "argmax", "value", "held out", "violation", "price"]]
-    for constraint, record in zip(constraints, result.constraints, strict=True):
+    rows = [["constraint", "limit", "argmax", "value", "expect", "held out", "violation", "price"]]
+    expected = result.expected.constraints if result.expected is not None else [None] * len(constraints)
+    for constraint, record, new in zip(constraints, result.constraints, expected, strict=True):
         metric = constraint.metric
         rows.append(
             [
@@ -187,13 +189,36 @@ def constraints_table(
                 f"{constraint.sense} {constraint.limit:g}",
                 "" if before is None else number(metric(before)),
                 number(record.value),
+                "" if new is None else interval_text(new),
                 "" if held_out is None else number(metric(held_out)),
                 number(record.violation),
                 price_text(record.price),
             ]
         )
-    gone = {j for j, confusion in ((2, before), (4, held_out)) if confusion is None}
+    gone = {j for j, known in ((2, before), (4, result.expected), (5, held_out)) if known is None}
     return table([[cell for j, cell in enumerate(row) if j not in gone] for row in rows])
+
+
+def interval_text(found: Judgement | ConstraintEstimate) -> str:
+    """Return an estimate with the ends of its interval.
+
+    Examples
+    --------
+    >>> interval_text(Judgement(0.684, 0.661, 0.703, (), 100))
+    '0.684 [0.661, 0.703]'
+    """
+    return f"{number(found.value, 3)} [{number(found.low, 3)}, {number(found.high, 3)}]"
+
+
+def expected_text(result: Result) -> str:
+    """Return what to expect on new rows, as a line; empty when nobody asked."""
+    if result.expected is None:
+        return f"  expect  {result.expected_note}\n" if result.expected_note else ""
+    note = f" ({result.expected.note})" if result.expected.note else ""
+    line = f"  expect  {interval_text(result.expected)} on new rows{note}\n"
+    if result.confidence is not None:
+        line += "".join(f"  {part}\n" for part in str(result.confidence).splitlines())
+    return line
 
 
 def gap_text(gap: float) -> str:

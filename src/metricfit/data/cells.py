@@ -155,6 +155,17 @@ class Cells:
             self._raise_unseen(np.flatnonzero(prefix < 0), raw)
         return cells[prefix].astype(np.int32)
 
+    def columns(self, codes: Any) -> dict[str, Any] | None:
+        """Return the attributes of rows whose cells are known; None without attributes.
+
+        Examples
+        --------
+        >>> Cells(("sex",), (("F",), ("M",))).columns([1, 0, 1])
+        {'sex': array(['M', 'F', 'M'], dtype=object)}
+        """
+        columns = zip(self.names, zip(*self.values, strict=True), strict=True)
+        return {name: np.array(values, dtype=object)[codes] for name, values in columns} or None
+
     def mask(self, /, **where: Any) -> BoolArray:
         """Return which cells lie in a slice.
 

@@ -61,6 +61,20 @@ class Rows:
     def __len__(self) -> int:
         return int(self.proba.shape[0])
 
+    def take(self, places: IntArray, renormalise: bool = True) -> Rows:
+        """Return some of the rows, with the same axes; weights add up to 1 again unless told otherwise."""
+        weights = None if self.weights is None else self.weights[places]
+        if weights is not None and renormalise:
+            weights = weights / weights.sum()
+        cells = None if self.cells is None else self.cells[places]
+        return Rows(self.axes, self.proba[places], self.labels[places], cells, weights)
+
+    @property
+    def attributes(self) -> dict[str, Any] | None:
+        """The attributes of each row as columns; None without attributes."""
+        codes = np.zeros(len(self), np.int32) if self.cells is None else self.cells
+        return self.axes.cells.columns(codes)
+
     def margins(self) -> FloatArray:
         """Return the class priors of each cell, counted by labels."""
         counts = strata(self.labels, self.cells, self.weights, len(self.axes.cells), self.axes.n)

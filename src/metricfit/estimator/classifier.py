@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import indexable
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from metricfit.data.confusion import Axes, Cells
-from metricfit.data.validation import check_weights
+from metricfit.data.confusion import Axes, Cells, encode_labels
+from metricfit.data.rows import Rows
+from metricfit.data.validation import check_proba, check_weights
 from metricfit.estimator.blockwise import attribute_blocks, is_dask, proba_blocks
 from metricfit.estimator.decider import Decider
-from metricfit.estimator.inputs import attributes_of, classes_of, columns_of, one_kind, rehearse, seed_of
+from metricfit.estimator.inputs import attributes_of, classes_of, one_kind, rehearse, seed_of
 from metricfit.messages import unknown
 from metricfit.methods import Method
 from metricfit.options import check_options, threads
@@ -23,8 +25,12 @@ from metricfit.policy import Policy
 from metricfit.policy.mixture import RANDOMIZE
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 from metricfit.result import Result
-from metricfit.solve import optimize
+from metricfit.solve import confirmed, optimize
+from metricfit.trust.confidence import check_confidence, kept_apart
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
+
+# One of so many rows is kept apart for confidence: of a model that needs rows itself, and of one that needs none.
+MODEL_SHARE, FROZEN_SHARE = 3, 2
 
 
 class MetricClassifier(Decider):
@@ -56,6 +62,10 @@ class MetricClassifier(Decider):
     attributes : str or list of str, optional
         Columns of ``X`` that hold the attributes of each row, in place of ``sensitive_features``. The base
         classifier sees these columns like all others; if it should not, drop them in a pipeline.
+    confidence : float, optional
+        0.95: all constraints together hold on the population with this confidence, see `metricfit.trust.confidence`. A
+        third of the rows (half of them for a frozen estimator) is kept from model and policy and tests them; 0.5 is
+        neither too bold nor too cautious.
     randomize : {"hash", "draw", "never"}, default="hash"
         How `predict` picks one rule of the policy's mixture for a row, see `Policy.decide`.
     tol : float, default=1e-4
@@ -68,6 +78,8 @@ class MetricClassifier(Decider):
         Seed of methods that draw, and of `predict`. It is not handed to the base classifier.
     verbose : int, default=0
         Print a line per iteration of the solver to standard error.
+    keep_proba : bool, default=False
+        Keep the probabilities that decisions were tuned on, as `tuned_on_`.
 
     Attributes
     ----------
@@ -77,6 +89,9 @@ class MetricClassifier(Decider):
         The decision rule, which can be saved and used without the model.
     estimator_ : classifier
         The base classifier, fitted on all rows.
+    tuned_on_ : OutOfFold
+        With ``keep_proba``: ``rows`` and ``proba``, the rows of the data and their probabilities, each from a model that
+        did not see the row (with ``cv=None`` or a frozen estimator from the one there is).
     classes_ : ndarray of shape (n,)
         The classes, in the order of the columns of `predict_proba`.
     n_features_in_ : int
@@ -115,6 +130,7 @@ class MetricClassifier(Decider):
         cv: Any = 5,
         decisions: Iterable[object] | None = None,
         attributes: str | Iterable[str] | None = None,
+        confidence: float | None = None,
         randomize: Literal["hash", "draw", "never"] = "hash",
         tol: float = 1e-4,
         max_calls: int | None = None,
@@ -122,6 +138,7 @@ class MetricClassifier(Decider):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        keep_proba: bool = False,
     ) -> None:
         self.estimator = estimator
         self.objective = objective
@@ -131,6 +148,7 @@ class MetricClassifier(Decider):
         self.cv = cv
         self.decisions = decisions
         self.attributes = attributes
+        self.confidence = confidence
         self.randomize = randomize
         self.tol = tol
         self.max_calls = max_calls
@@ -138,6 +156,7 @@ class MetricClassifier(Decider):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.keep_proba = keep_proba
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit the base classifier and the decisions.
@@ -189,25 +208,86 @@ class MetricClassifier(Decider):
         axes = Axes(tuple(classes), decisions, cells)
         rehearse(problem, axes, self.method, y, codes, weights, soft=self.confusion == "model")
 
-        model = None
-        if frozen or self.cv is None:
-            model = self.estimator if frozen else fit_clone(self.estimator, X, y, weights)
-            held_out = OutOfFold(np.arange(len(y)), class_proba(model, X, classes))
-        else:
-            held_out = cross_fit(
-                self.estimator, X, y, classes, cv=self.cv, sample_weight=weights, n_jobs=self.n_jobs
-            )
-            if not held_out.whole(len(y)):
-                features = columns_of(cells, codes[held_out.rows])
         seed = seed_of(self.random_state)
+        if self.confidence is not None:
+            return self._fit_confirmed(X, y, problem, axes, codes, weights, frozen, seed)
+        held_out, model = self._held_out(X, y, classes, weights, frozen)
+        if not held_out.whole(len(y)):
+            features = cells.columns(codes[held_out.rows])
         result = self._tuned(
             held_out.proba, y[held_out.rows], problem, axes, features, held_out.weights(weights), seed
         )
         model = fit_clone(self.estimator, X, y, weights) if model is None else model
-        return self._kept(model, result, classes, seed)
+        return self._kept(model, result, classes, seed, held_out)
+
+    def _held_out(self, X: Any, y: Any, classes: Any, weights: Any, frozen: bool) -> tuple[OutOfFold, Any]:
+        """Return the probabilities to tune on, and the model if it is fitted already."""
+        if frozen or self.cv is None:
+            model = self.estimator if frozen else fit_clone(self.estimator, X, y, weights)
+            return OutOfFold(np.arange(len(y)), class_proba(model, X, classes)), model
+        made = cross_fit(self.estimator, X, y, classes, cv=self.cv, sample_weight=weights, n_jobs=self.n_jobs)
+        return made, None
+
+    def _fit_confirmed(
+        self,
+        X: Any,
+        y: Any,
+        problem: Problem,
+        axes: Axes,
+        codes: Any,
+        weights: Any,
+        frozen: bool,
+        seed: int | None,
+    ) -> Self:
+        """Fit with a confidence: some rows are kept from model, calibration and policy, and test them."""
+        if (
+            self.cv is not None
+            and not frozen
+            and not isinstance(self.cv, Integral)
+            and not hasattr(self.cv, "split")
+        ):
+            raise ValueError(
+                "cv lists rows, of which confidence has to keep some apart; pass a number of folds or a splitter"
+            )
+        labels = encode_labels(y, axes.classes)
+        classes = np.asarray(self.estimator.classes_) if frozen else classes_of(y)
+        apart = kept_apart(labels, codes, FROZEN_SHARE if frozen else MODEL_SHARE, seed or 0)
+
+        def part(which: Any) -> tuple[Any, Any, Any]:
+            return _safe_indexing(X, which), y[which], None if weights is None else weights[which]
+
+        def rows(which: Any, proba: Any, times: Any = None) -> Rows:
+            share = times if times is not None or weights is None else weights[which]
+            share = None if share is None else share / share.sum()
+            cells = codes[which] if len(axes.cells) > 1 else None
+            return Rows(axes, check_proba(proba, axes.n), labels[which], cells, share)
+
+        tuning, kept = np.flatnonzero(~apart), np.flatnonzero(apart)
+        some = part(tuning)
+        held_out, model = self._held_out(*some[:2], classes, some[2], frozen)
+        model = fit_clone(self.estimator, *some) if model is None else model
+        result = confirmed(
+            problem,
+            rows(tuning[held_out.rows], held_out.proba, held_out.weights(some[2])),
+            rows(kept, class_proba(model, part(kept)[0], classes)),
+            float(self.confidence),  # type: ignore[arg-type]
+            self.confusion == "model",
+            threads(self.n_jobs),
+            self.method,
+            self.tol,
+            self.max_calls,
+            self.max_seconds,
+            seed,
+        )
+        held_out = OutOfFold(tuning[held_out.rows], held_out.proba)
+        return self._kept(model, result, classes, seed, held_out)
 
     def _fit_blocks(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, frozen: bool) -> Self:
         """Fit to Dask collections: probabilities are computed where the blocks are."""
+        if self.confidence is not None:
+            raise ValueError(
+                "confidence keeps rows apart, which a Dask collection cannot do; pass a part of it as arrays"
+            )
         if not frozen and self.cv is not None:
             raise ValueError(
                 "X is a Dask collection, of which cv cannot hold out rows; pass a fitted model, "
@@ -236,6 +316,7 @@ class MetricClassifier(Decider):
             sample_weight=weights,
             method=self.method,
             confusion=self.confusion,
+            expect=True,
             tol=self.tol,
             max_calls=self.max_calls,
             max_seconds=self.max_seconds,
@@ -244,12 +325,17 @@ class MetricClassifier(Decider):
             verbose=self.verbose,
         )
 
-    def _kept(self, model: Any, result: Result, classes: Any, seed: int | None) -> Self:
+    def _kept(
+        self, model: Any, result: Result, classes: Any, seed: int | None, tuned_on: OutOfFold | None = None
+    ) -> Self:
         """Set everything that is fitted, at the end: a fit that fails leaves the object as it was."""
         assert isinstance(result.policy, Policy)  # the plug-in oracle's kind
         self.estimator_ = model
         self.result_, self.policy_ = result, result.policy
         self.classes_, self._seed = classes, seed
+        self.__dict__.pop("tuned_on_", None)
+        if self.keep_proba and tuned_on is not None:
+            self.tuned_on_ = tuned_on
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.estimator_, name):
@@ -264,5 +350,6 @@ class MetricClassifier(Decider):
             )
         if self.randomize not in RANDOMIZE:
             raise ValueError(unknown("randomize", self.randomize, RANDOMIZE))
+        check_confidence(self.confidence)
         check_options(self.tol, self.max_calls, self.max_seconds, self.confusion)
         threads(self.n_jobs)

@@ -9,12 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from metricfit.data.validation import check_weights
 from metricfit.estimator.blockwise import is_dask, mapped, proba_blocks
 from metricfit.estimator.inputs import attributes_of
 from metricfit.policy import Policy
+from metricfit.policy.row_hash import feature_words
+from metricfit.problem import Problem
 from metricfit.trust.crossfit import class_proba
 from metricfit.types import FloatArray
 
@@ -23,6 +24,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """The methods of `MetricClassifier` that need a fit."""
 
     estimator: Any
+    objective: Any
     attributes: str | Iterable[str] | None
     randomize: Literal["hash", "draw", "never"]
     estimator_: Any
@@ -40,7 +42,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sensitive_features : frame or array-like of shape (N,), optional
             The attributes, if the policy was fitted with them and not with ``attributes``.
         key : array-like of shape (N,), optional
-            What ``randomize="hash"`` tells rows apart by, in place of their probabilities, such as the number of a
+            What ``randomize="hash"`` tells rows apart by, in place of their features, such as the number of a
             case; see `Policy.decide`.
 
         Returns
@@ -62,6 +64,9 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             dtype = self.classes_.dtype if only_classes else object
             return mapped(self, "predict", X, sensitive_features, (), dtype, key)
         proba, features = self._inputs(X, sensitive_features)
+        if key is None and self.randomize == "hash":
+            # A tree of eight leaves has eight different rows of probabilities, and rounding changes them.
+            key = feature_words(X, len(proba))
         made = self.policy_.decide(
             proba, features, randomize=self.randomize, random_state=self._seed, key=key
         )
@@ -126,7 +131,9 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def score(self, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None) -> float:
         """Return the accuracy of the decisions, as all of scikit-learn's classifiers do.
 
-        For another metric pass ``scoring`` to scikit-learn's tools, or see `Confusion.from_predictions`.
+        Higher is better: an objective to minimise has its sign turned. The policy is judged by its decision
+        probabilities. For another metric pass ``scoring=metric.scorer()`` to scikit-learn's tools; with constraints,
+        ``objective.scorer(constraints)`` keeps a search from winning by breaking limits.
 
         Parameters
         ----------
@@ -151,13 +158,9 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         >>> mf.MetricClassifier(GaussianNB()).fit(X, y).score(X, y)
         1.0
         """
-        # Compared as objects: a decision that is no class may be of another type than the labels.
-        made, y = (
-            np.asarray(self.predict(X, sensitive_features=sensitive_features)),
-            np.asarray(y) if is_dask(y) else y,
-        )
-        right = made.astype(object) == column_or_1d(y).astype(object)
-        return float(np.average(right, weights=check_weights(sample_weight, len(right))))
+        check_is_fitted(self)
+        score = Problem.of(self.objective).objective.scorer()
+        return score(self, X, y, sample_weight=sample_weight, sensitive_features=sensitive_features)
 
     def _inputs(self, X: Any, sensitive_features: Any) -> tuple[FloatArray, Any]:
         """Return what the policy needs."""

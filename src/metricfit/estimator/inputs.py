@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from metricfit.data.columns import is_frame
-from metricfit.data.confusion import Axes, Cells, encode_labels
+from metricfit.data.confusion import Axes, encode_labels
 from metricfit.data.rows import strata
 from metricfit.messages import unknown
 from metricfit.methods import Method, choose
@@ -100,18 +100,6 @@ def attributes_of(X: Any, attributes: str | Iterable[str] | None, sensitive_feat
         if name not in columns:
             raise ValueError(unknown("column of X in attributes:", name, columns))
     return {name: X[name] for name in names}
-
-
-def columns_of(cells: Cells, codes: IntArray) -> dict[str, Any] | None:
-    """Return the attributes of rows whose cells are known; None without attributes.
-
-    Examples
-    --------
-    >>> columns_of(Cells(("sex",), (("F",), ("M",))), [1, 0, 1])
-    {'sex': array(['M', 'F', 'M'], dtype=object)}
-    """
-    columns = zip(cells.names, zip(*cells.values, strict=True), strict=True)
-    return {name: np.array(values, dtype=object)[codes] for name, values in columns} or None
 
 
 def seed_of(random_state: Any) -> int | None:

@@ -102,6 +102,40 @@ class Metric:
         """Return the metric itself, which nothing changes: copies of deep expressions would cost more with each level."""
         return self
 
+    def scorer(self, constraints: Any = (), attributes: str | Sequence[str] | None = None) -> Any:
+        """Return a scikit-learn scorer of the metric, for ``cross_val_score``, ``GridSearchCV(scoring=...)`` and the like.
+
+        Higher is better, so a metric of which lower is better has its sign turned. A `MetricClassifier` is judged by its
+        decision probabilities, any other classifier by its predictions.
+
+        Parameters
+        ----------
+        constraints : list of Constraint or str
+            Where one of them is broken, the score is minus the violation (and less than any value of the metric), so that
+            a search over settings cannot win by breaking limits.
+        attributes : str or list of str, optional
+            Columns of X that the metric's attributes are in; by default those that the classifier names. With
+            scikit-learn's metadata routing ``scorer.set_score_request(sensitive_features=True)`` passes them beside X.
+
+        Returns
+        -------
+        MetricScorer
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.model_selection import cross_val_score
+        >>> X, y = make_classification(400, random_state=0)
+        >>> cross_val_score(LogisticRegression(), X, y, scoring=mf.g_mean().scorer()).shape
+        (5,)
+        """
+        # Here, because a scorer is made of metrics and constraints, and metrics make scorers.
+        from metricfit.metrics.scorer import MetricScorer
+
+        return MetricScorer.of(self, constraints, attributes)
+
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return vars(self).get("_made") or super().__reduce_ex__(protocol)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Scan
 from metricfit.types import FloatArray
+
+
+# How a rule's confusion is counted: by labels, or by probabilities, calibrated first or as they are.
+Confusion = Literal["labels", "calibrated", "model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +72,8 @@ class OracleBase:
         Whether a pass takes so long that rules found on a sample of the rows save time.
     n_rows : int or None
         The number of rows, where it is known.
+    calibrates : bool
+        Whether the problem is to be solved on calibrated probabilities (``confusion="calibrated"``).
     calibration : Calibration or None
         What the model's probabilities went through before rules are applied; None if they are used as they are.
     report : Report or None
@@ -79,6 +85,8 @@ class OracleBase:
     exact: bool
     costly: bool = False
     n_rows: int | None = None
+    threads: int = 1
+    calibrates: bool = False
     calibration: Calibration | None = None
     report: Report | None = None
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 from metricfit.data.rows import Rows
-from metricfit.oracles.base import Oracle
+from metricfit.oracles.base import Confusion, OracleBase
 from metricfit.oracles.files.chunked import ChunkedOracle, ChunkedRows
 from metricfit.oracles.files.scores import ScoreFiles
 from metricfit.oracles.files.sources import IN_MEMORY, MappedArray, Source, mapping_of
@@ -21,9 +21,9 @@ def oracle_for(
     decisions: Iterable[object] | None = None,
     sensitive_features: Any = None,
     sample_weight: Any = None,
-    confusion: Literal["labels", "model"] = "labels",
+    confusion: Confusion = "labels",
     threads: int = 1,
-) -> Oracle:
+) -> OracleBase:
     """Return the plug-in oracle on the given rows, wherever they are.
 
     Parameters
@@ -35,7 +35,7 @@ def oracle_for(
 
     Returns
     -------
-    Oracle
+    OracleBase
 
     Examples
     --------
@@ -85,8 +85,8 @@ def oracle_for(
 
 
 def _from(
-    source: Source, decisions: Iterable[object] | None, confusion: Literal["labels", "model"], threads: int
-) -> Oracle:
+    source: Source, decisions: Iterable[object] | None, confusion: Confusion, threads: int
+) -> OracleBase:
     rows = ChunkedRows(source, decisions)
     if source.nbytes <= IN_MEMORY:
         return PluginOracle(rows.in_memory(), confusion, threads)

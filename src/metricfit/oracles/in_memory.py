@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows, strata
 from metricfit.kernels import counting as kernels
 from metricfit.kernels.scan import Scan
-from metricfit.oracles.base import OracleBase, Vertex
+from metricfit.oracles.base import Confusion, OracleBase, Vertex
 from metricfit.oracles.files.blocks import (
     SAMPLE_ROWS,
     Block,
@@ -36,9 +36,9 @@ class PluginOracle(OracleBase):
     ----------
     rows : Rows
         The checked data.
-    confusion : {"labels", "model"}
-        Count labels, or use the probabilities as soft labels. With soft labels the rule is exactly optimal over
-        all randomised classifiers on these rows.
+    confusion : {"labels", "calibrated", "model"}
+        Count labels, or use the probabilities as soft labels, as they are ("model") or to be calibrated first. With
+        soft labels the rule is exactly optimal over all randomised classifiers on these rows.
     threads : int
         Number of threads that share a pass.
     calibration, report : Calibration and Report, optional
@@ -58,15 +58,16 @@ class PluginOracle(OracleBase):
     def __init__(
         self,
         rows: Rows,
-        confusion: Literal["labels", "model"] = "labels",
+        confusion: Confusion = "labels",
         threads: int = 1,
         calibration: Calibration | None = None,
         report: Report | None = None,
     ) -> None:
-        if confusion not in ("labels", "model"):
-            raise ValueError(f"confusion must be 'labels' or 'model', got {confusion!r}")
+        if confusion not in get_args(Confusion):
+            raise ValueError(f"confusion must be 'labels', 'calibrated' or 'model', got {confusion!r}")
         self.rows, self.axes, self.threads = rows, rows.axes, threads
-        self.exact, self.n_rows = confusion == "model", len(rows)
+        self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
+        self.n_rows = len(rows)
         self.calibration, self.report = calibration, report
         self.margins = soft_margins(rows, threads) if self.exact else rows.margins()
         self.labels = None if self.exact else rows.labels
@@ -121,7 +122,8 @@ class PluginOracle(OracleBase):
 
     def calibrated(self) -> PluginOracle:
         """Return this oracle on probabilities that are calibrated on the labels, of a sample where rows are many."""
-        some, rows, kind = self.sample(), self.rows, "model" if self.exact else "labels"
+        some, rows = self.sample(), self.rows
+        kind: Confusion = "model" if self.exact else "labels"
         made, report = fit_calibration(
             some.proba, some.labels, some.weights, some.cells, len(self.axes.cells)
         )

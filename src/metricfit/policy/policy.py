@@ -23,6 +23,7 @@ from metricfit.kernels import counting as kernels
 from metricfit.kernels.settings import TUNED
 from metricfit.messages import unknown
 from metricfit.policy import file as policy_file
+from metricfit.policy.evaluation import evaluated
 from metricfit.policy.export import DeterministicRule, onnx_model, python_source, sql_query
 from metricfit.policy.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
 from metricfit.policy.row_hash import cell_keys, key_words
@@ -107,8 +108,8 @@ class Policy:
 
     @property
     def n_rules(self) -> int:
-        """Number of rules in all cells together."""
-        return sum(map(len, self.rules))
+        """Number of rules that mixtures use, in all cells together."""
+        return sum(rule.weight > 0 for mixture in self.rules for rule in mixture)
 
     def decide(
         self,
@@ -130,7 +131,8 @@ class Policy:
         randomize : {"hash", "draw", "never"}, default="hash"
             How a row gets its rule. ``"hash"``: by a number computed from the row itself, so that the same
             row gets the same decision in any order and batch. ``"draw"``: by a drawn number. ``"never"``:
-            every row of a cell gets the same rule, the policy's `single` one.
+            every row of a cell gets the same rule, the policy's `single` one, which is as close to the mixture as one
+            rule can be, see `metricfit.policy.derandomise`.
         random_state : int, optional
             The salt of ``"hash"``, or the seed (or generator) of ``"draw"``.
         key : array-like of shape (N,), optional
@@ -350,6 +352,51 @@ class Policy:
     def _deterministic(self) -> DeterministicRule:
         alone = [mixture[index].loss for mixture, index in zip(self.rules, self.single, strict=True)]
         return DeterministicRule.of(self.axes, self.layout, alone, self.calibration)
+
+    def evaluate(
+        self,
+        proba: Any,
+        y: Any,
+        metrics: Any = None,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        by: str | Sequence[str] | None = None,
+    ) -> Any:
+        """Return metrics of the policy's decisions on labelled rows, with 95 % intervals.
+
+        Mixtures of rules are judged by their decision probabilities, so that no noise of drawing comes in.
+
+        Parameters
+        ----------
+        proba : array-like of shape (N, n)
+            Class probabilities.
+        y : array-like of shape (N,)
+            Labels.
+        metrics : metric, constraint, text, or list of them, optional
+            What to look at; by default the objective and the constraints that the policy was fitted for.
+        sensitive_features : frame, array-like of shape (N,) or None
+            The attributes of the policy and of the metrics.
+        sample_weight : array-like of shape (N,), optional
+            Weights >= 0.
+        by : str or list of str, optional
+            Attributes: the metrics of each group that they make, too.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each metric with the columns metric, value, low and high; with ``by`` also group, which is
+            "all" for all rows. A rate of no rows is NaN.
+
+        Examples
+        --------
+        >>> policy = Policy(Axes(("no", "yes")), "full", [[Rule(1, [[0, 1], [1, 0]])]])
+        >>> proba, y = [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.3, 0.7]], ["no", "yes", "no", "yes"]
+        >>> print(policy.evaluate(proba, y, ["recall('yes')", "accuracy()"]).round(2).to_string(index=False))
+               metric  value  low  high
+        recall('yes')   1.00 0.34  1.00
+           accuracy()   0.75 0.30  0.95
+        """
+        return evaluated(self, proba, y, metrics, sensitive_features, sample_weight, by)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as a document of plain lists, numbers and strings.

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
-from metricfit.data.columns import factorize
+from metricfit.data.columns import factorize, is_frame, read_frame
 from metricfit.data.validation import check_lengths, row_blocks
 from metricfit.types import FloatArray, IntArray, Label
 
@@ -185,3 +186,64 @@ def uniform_of_keys(words: UInt64Array, salt: int = 0) -> FloatArray:
 
 def _unit(word: UInt64Array) -> FloatArray:
     return np.asarray((word >> np.uint64(11)) * 2.0**-53)
+
+
+def feature_words(X: Any, n_rows: int) -> UInt64Array:
+    """Return a 64-bit word for each row of features: numbers and texts, in an array, a frame or a sparse matrix.
+
+    Real numbers count in single precision, so that a float32 copy gives the same words; zeros add nothing, so that a
+    sparse matrix gives the words of a dense one.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> rows = [[0.0, 1.5], [2.0, 0.0]]
+    >>> bool((feature_words(rows, 2) == feature_words(csr_array(rows), 2)).all())
+    True
+    """
+    if sparse.issparse(X):
+        rows = sparse.csr_array(X)
+        products = _number_words(rows.data) * _column_keys(rows.shape[1])[rows.indices]
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(products, dtype=np.uint64)])
+        return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
+    if is_frame(X):
+        columns = [np.asarray(column) for column in read_frame(X, "X").values()]
+    else:
+        array = X if hasattr(X, "dtype") else np.asarray(X, dtype=None if _numbers(X) else object)
+        columns = list(np.asarray(array).reshape(n_rows, -1).T)
+    words = np.zeros(n_rows, dtype=np.uint64)
+    for column, column_key in zip(columns, _column_keys(len(columns)), strict=True):
+        words += _column_words(column) * column_key
+    return words
+
+
+def _numbers(X: Any) -> bool:
+    try:
+        return np.asarray(X).dtype.kind in "biuf"
+    except ValueError:  # rows of several lengths
+        return False
+
+
+def _column_keys(columns: int) -> UInt64Array:
+    return mix(np.arange(columns, dtype=np.uint64)) | np.uint64(1)
+
+
+def _column_words(column: Any) -> UInt64Array:
+    if column.dtype.kind in "biuf":
+        return _number_words(column)
+    known: dict[str, int] = {}
+    codes = [known.setdefault(_text_of(value), len(known)) for value in column.tolist()]
+    table = [int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "little") for text in known]
+    return np.array(table, dtype=np.uint64)[codes] if codes else np.zeros(0, np.uint64)
+
+
+def _text_of(value: Any) -> str:
+    """Numbers that are equal have the same text, whatever their type."""
+    return repr(float(value)) if isinstance(value, bool | int | float | np.number) else str(value)
+
+
+def _number_words(values: Any) -> UInt64Array:
+    with np.errstate(under="ignore", over="ignore"):
+        single: Any = np.asarray(values).astype(np.float32) + np.float32(0)  # -0.0 and 0.0 have different bits
+    single[np.isnan(single)] = np.nan  # one of the many that there are
+    return np.asarray(np.ascontiguousarray(single).view(np.uint32).astype(np.uint64))

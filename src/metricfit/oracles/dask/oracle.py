@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from metricfit.data.confusion import Axes, Cells, class_labels
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.messages import some
-from metricfit.oracles.base import OracleBase, Vertex
+from metricfit.oracles.base import Confusion, OracleBase, Vertex
 from metricfit.oracles.dask.cluster import runner, tree_sum
 from metricfit.oracles.dask.partitions import aligned_blocks, width
 from metricfit.oracles.dask.worker import (
@@ -142,8 +142,8 @@ class DaskOracle(OracleBase):
     ----------
     rows : DaskRows
         The checked blocks.
-    confusion : {"labels", "model"}
-        Count labels, or use the probabilities as soft labels.
+    confusion : {"labels", "calibrated", "model"}
+        Count labels, or use the probabilities as soft labels, to be calibrated first or as they are.
 
     Attributes
     ----------
@@ -161,9 +161,10 @@ class DaskOracle(OracleBase):
             [0. , 0.5]]])
     """
 
-    def __init__(self, rows: DaskRows, confusion: Literal["labels", "model"] = "labels") -> None:
+    def __init__(self, rows: DaskRows, confusion: Confusion = "labels") -> None:
         self.rows, self.axes, self.passes = rows, rows.axes, 2
-        self.exact, self.n_rows = confusion == "model", rows.n_rows
+        self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
+        self.n_rows = rows.n_rows
         self.counts, self.totals, self._soft_sums = rows.total(margins_of, len(rows.axes.cells), rows.axes.n)
         self.weight = float(self.totals.sum())
 
@@ -175,6 +176,7 @@ class DaskOracle(OracleBase):
     def soft(self) -> DaskOracle:
         """Return the oracle that counts the same rows by their probabilities."""
         other = copy(self)
+        other.calibrates = False
         other.exact = True
         return other
 
@@ -182,6 +184,7 @@ class DaskOracle(OracleBase):
         """Return this oracle on probabilities that are calibrated on the sample's labels, on the workers."""
         some = self.sample()
         other = copy(self)
+        other.calibrates = False
         made, other.report = fit_calibration(
             some.proba, some.labels, some.weights, some.cells, len(self.axes.cells)
         )

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from metricfit.data.confusion import Axes, Cells, encode_labels
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows, strata
 from metricfit.data.validation import check_lengths, check_proba, check_weights
-from metricfit.oracles.base import OracleBase, Vertex
+from metricfit.oracles.base import Confusion, OracleBase, Vertex
 from metricfit.oracles.files.blocks import SAMPLE_ROWS, Block, draw_lots, fractions, sample_rows
 from metricfit.oracles.files.sources import Source, ahead
 from metricfit.types import FloatArray, IntArray, Label
@@ -148,8 +147,8 @@ class ChunkedOracle(OracleBase):
     ----------
     rows : ChunkedRows
         The data; the first pass checks its probabilities.
-    confusion : {"labels", "model"}
-        Count labels, or use the probabilities as soft labels.
+    confusion : {"labels", "calibrated", "model"}
+        Count labels, or use the probabilities as soft labels, to be calibrated first or as they are.
     threads : int
         Number of threads that share a block.
 
@@ -175,10 +174,11 @@ class ChunkedOracle(OracleBase):
     """
 
     def __init__(
-        self, rows: ChunkedRows, confusion: Literal["labels", "model"] = "labels", threads: int = 1
+        self, rows: ChunkedRows, confusion: Confusion = "labels", threads: int = 1
     ) -> None:
         self.rows, self.axes, self.threads = rows, rows.axes, threads
-        self.exact, self.n_rows = confusion == "model", len(rows)
+        self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
+        self.n_rows = len(rows)
         self.total, self.passes = float(rows.totals.sum()), 1
         wanted, start = fractions(rows.counts, SAMPLE_ROWS), 0
         taken: list[Block] = []
@@ -197,6 +197,7 @@ class ChunkedOracle(OracleBase):
     def soft(self) -> ChunkedOracle:
         """Return the oracle that counts the same rows by their probabilities."""
         other = copy(self)
+        other.calibrates = False
         other.exact = True
         return other
 
@@ -206,6 +207,7 @@ class ChunkedOracle(OracleBase):
         One pass counts the mean of the calibrated probabilities.
         """
         some, other = self._sample, copy(self)
+        other.calibrates = False
         made, other.report = fit_calibration(
             some.proba, some.labels, some.weights, some.cells, len(self.axes.cells)
         )

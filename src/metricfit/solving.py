@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 import numpy as np
 
 from metricfit.data.confusion import Confusion
 from metricfit.data.layout import expand
+from metricfit.data.rows import Rows
 from metricfit.methods import Iterate, Method, Outcome, Record, Walk, choose, run
 from metricfit.methods.master.head_start import head_start
 from metricfit.options import check_extras, check_options, threads
-from metricfit.oracles import Oracle, Vertex
+from metricfit.oracles import Oracle, PluginOracle, Vertex
+from metricfit.oracles.base import Sampling
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.retrain import constant
 from metricfit.policy import Policy, Rule
+from metricfit.policy.derandomise import deterministic
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem, Program
 from metricfit.result import ConstraintRecord, Result
-from metricfit.types import FloatArray, IntArray
+from metricfit.trust.confidence import check_confidence, confirm, kept_apart
+from metricfit.trust.expected import expected
+from metricfit.trust.judgement import Judgement, evidence, judge
+from metricfit.types import FloatArray
 
 
 def optimize(
@@ -35,6 +42,8 @@ def optimize(
     method: str | Method = "auto",
     confusion: Literal["labels", "model"] = "labels",
     oracle: Literal["plugin"] | Oracle = "plugin",
+    expect: bool = False,
+    confidence: float | None = None,
     tol: float = 1e-4,
     max_calls: int | None = None,
     max_seconds: float | None = None,
@@ -74,6 +83,12 @@ def optimize(
     oracle : "plugin" or an oracle
         How a linear loss is minimised; an oracle of your own, or a `RetrainOracle`, has the labels and weights of
         these rows.
+    expect : bool
+        Also find out what to expect on new rows, `Result.expected`: the fit is done again on the other rows of each of
+        three folds, which takes about as long as one or two more solves.
+    confidence : float, optional
+        0.95: all constraints together hold on the population with this confidence. Half of the rows are kept from the
+        fit and test it, see `Result.confidence`; 0.5 is neither too bold nor too cautious.
     tol : float
         Stop when value and bound are this close.
     max_calls, max_seconds : optional
@@ -110,6 +125,7 @@ def optimize(
     problem = Problem.of(objective, constraints)
     check_options(tol, max_calls, max_seconds, confusion)
     check_extras(random_state, callback, verbose)
+    check_confidence(confidence)
     if oracle != "plugin" if isinstance(oracle, str) else not isinstance(oracle, Oracle):
         raise ValueError(
             "oracle must be 'plugin' or an object with axes, margins, exact, a call and confusion, got "
@@ -128,7 +144,87 @@ def optimize(
     if not isinstance(oracle, str):
         _check_same_rows(oracle, plugin)
     asked = plugin if isinstance(oracle, str) else oracle
-    return solve(problem, asked, method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
+    budget = (method, tol, max_calls, max_seconds)
+    if confidence is not None:
+        if not isinstance(asked, PluginOracle):
+            raise ValueError(
+                "confidence needs rows in memory, of which some are kept from the fit; pass arrays, or a part of the rows"
+            )
+        kept = kept_apart(asked.rows.labels, asked.rows.cells, 2, random_state or 0)
+        parts = [asked.rows.take(np.flatnonzero(which)) for which in (~kept, kept)]
+        return confirmed(problem, *parts, confidence, asked.exact, asked.threads, *budget, random_state)
+    result = solve(problem, asked, *budget, random_state, start, callback, verbose)
+    return with_expected(problem, asked, result, method, tol, max_calls, max_seconds) if expect else result
+
+
+def confirmed(
+    problem: Problem,
+    tuning: Rows,
+    kept: Rows,
+    level: float,
+    exact: bool = False,
+    n_threads: int = 1,
+    method: str | Method = "auto",
+    tol: float = 1e-4,
+    max_calls: int | None = None,
+    max_seconds: float | None = None,
+    random_state: int | None = None,
+) -> Result:
+    """Return the result of the boldest policy on tuning rows whose constraints the kept rows confirm."""
+    oracle = PluginOracle(tuning, "model" if exact else "labels", n_threads)
+
+    def refit(asked: Problem, start: Any) -> Result:
+        return solve(asked, oracle, method, tol, max_calls, max_seconds, random_state, start)
+
+    result, confidence = confirm(problem, tuning, kept, level, refit)
+    records = tuple(
+        replace(
+            record,
+            name=str(c),
+            limit=c.limit,
+            violation=(c.limit - record.value) * (1 if c.sense == ">=" else -1) + 0.0,
+        )
+        for record, c in zip(result.constraints, problem.constraints, strict=True)
+    )
+    judged = judge(
+        problem, evidence(result.policy, kept), len(kept), f"judged by {len(kept):,} rows kept apart"
+    )
+    made = replace(result, constraints=records, problem=str(problem), confidence=confidence, expected=judged)
+    named = _provenance(problem, oracle, made)
+    return made.with_provenance(**named, confidence=level, kept=len(kept), **judged.provenance())
+
+
+def with_expected(
+    problem: Problem,
+    oracle: Oracle,
+    result: Result,
+    method: str | Method = "auto",
+    tol: float = 1e-4,
+    max_calls: int | None = None,
+    max_seconds: float | None = None,
+) -> Result:
+    """Return a result with what to expect on new rows; the oracle is the one that it was solved with.
+
+    Data that is not in memory is judged by the sample of it that the oracle keeps.
+    """
+    if isinstance(result.policy, ModelPolicy) or not isinstance(oracle, Sampling):
+        why = "not judged: an oracle of your own, or one that retrains, has no rows to deal to folds"
+        return replace(result, expected_note=why)
+    whole = isinstance(oracle, PluginOracle)
+    rows = oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
+    note = "" if whole else f"judged by a sample of {len(rows):,} rows"
+    kind: Literal["labels", "model"] = "model" if oracle.exact else "labels"
+
+    def refit(some: Rows) -> Policy:
+        again = PluginOracle(some, kind, oracle.threads if isinstance(oracle, PluginOracle) else 1)
+        seconds = None if max_seconds is None else max_seconds / 2
+        # The rules that were found on all rows are where to start from, so few calls are needed.
+        return solve(problem, again, method, tol, max_calls, seconds, 0, result).policy
+
+    found = expected(problem, rows, refit, note=note)
+    why = "" if found is not None else "in no fold does a policy keep all constraints"
+    made = replace(result, expected=found, expected_note=why)
+    return made if found is None else made.with_provenance(**found.provenance())
 
 
 def _check_same_rows(oracle: Oracle, given: Oracle) -> None:
@@ -182,7 +278,7 @@ def solve(
     tensor = _tensor(walk, weights, program)
     known = bool(np.isfinite(outcome.bound))
     value = program.value(u)
-    return Result(
+    result = Result(
         policy=cast(Policy, policy),  # a ModelPolicy has the same interface, on features
         confusion=Confusion(tensor / tensor.sum(), program.axes),
         value=program.sign * value + 0.0,
@@ -196,7 +292,37 @@ def solve(
         seconds=walk.seconds,
         method=chosen.name,
         problem=str(problem),
+        _judge=_judge_of(problem, oracle, policy),
     )
+    return result.with_provenance(**_provenance(problem, oracle, result))
+
+
+def _judge_of(problem: Problem, oracle: Oracle, policy: Any) -> Callable[[], Judgement | None] | None:
+    """Return what judges a policy by counted labels when somebody asks; None where rows are not at hand."""
+    if isinstance(policy, ModelPolicy) or not isinstance(oracle, Sampling):
+        return None
+
+    def judged() -> Judgement:
+        whole = isinstance(oracle, PluginOracle)
+        rows = oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
+        note = "" if whole else f"judged by a sample of {len(rows):,} rows"
+        return judge(problem, evidence(policy, rows), len(rows), note)
+
+    return judged
+
+
+def _provenance(problem: Problem, oracle: Oracle, result: Result) -> dict[str, Any]:
+    return {
+        "objective": str(problem.objective),
+        "direction": "maximize" if problem.sign < 0 else "minimize",
+        "constraints": [str(constraint) for constraint in problem.constraints],
+        "confusion": "model" if oracle.exact else "labels",
+        "method": result.method,
+        "status": result.status,
+        "rows": len(oracle.rows) if isinstance(oracle, PluginOracle) else None,
+        "metricfit": metricfit.__version__,
+        "reached": [result.value, *(record.value for record in result.constraints)],
+    }
 
 
 def _start_losses(start: Result | Policy | None, program: Program) -> list[FloatArray]:
@@ -220,17 +346,34 @@ def _policy(
     weights[:, : best.weights.shape[-1]] = np.atleast_2d(best.weights)
     weights[weights < 1e-12] = 0.0
     weights /= weights.sum(axis=1, keepdims=True)
-    single = _single(program, walk, weights)
     used = [np.flatnonzero(row) for row in weights]
-    places = [int(np.flatnonzero(mixture == one)[0]) for mixture, one in zip(used, single, strict=True)]
     u = program.vector(_mixed(walk.vertices, weights))
     if any(vertex.rule is not None for vertex in walk.vertices):
-        return _model_policy(program, walk, weights, used, places), weights, u
-    rules = tuple(
-        tuple(Rule(float(weights[a, t]), walk.vertices[t].loss[a]) for t in mixture)
+        heaviest = [int(np.argmax(weights[a, mixture])) for a, mixture in enumerate(used)]
+        return _model_policy(program, walk, weights, used, heaviest), weights, u
+    rules = [
+        [Rule(float(weights[a, t]), walk.vertices[t].loss[a]) for t in mixture]
         for a, mixture in enumerate(used)
-    )
-    return Policy(program.axes, program.layout, rules, tuple(places)), weights, u
+    ]
+    return Policy(program.axes, program.layout, *_with_single(program, walk.oracle, rules)), weights, u
+
+
+def _with_single(
+    program: Program, oracle: Any, rules: list[list[Rule]]
+) -> tuple[tuple[tuple[Rule, ...], ...], tuple[int, ...]]:
+    """Return the rules of each cell with the one that decides alone, and its place: without a weight if it is new."""
+    if not any(len(mixture) > 1 for mixture in rules) or not isinstance(oracle, Sampling):
+        heaviest = tuple(int(np.argmax([rule.weight for rule in mixture])) for mixture in rules)
+        return tuple(map(tuple, rules)), heaviest
+    mixtures = [
+        (np.array([rule.weight for rule in mixture]), np.array([rule.loss for rule in mixture]))
+        for mixture in rules
+    ]
+    alone = deterministic(program, oracle.sample(), oracle.exact, mixtures)
+    for mixture, loss in zip(rules, alone, strict=True):
+        if len(mixture) > 1:
+            mixture.append(Rule(0.0, loss))
+    return tuple(map(tuple, rules)), tuple(len(mixture) - 1 for mixture in rules)
 
 
 def _model_policy(
@@ -253,40 +396,6 @@ def _mixed(vertices: list[Vertex], weights: FloatArray) -> FloatArray:
     for t in np.flatnonzero(weights.any(axis=0)):
         total += weights[:, t, None, None] * vertices[t].statistic
     return total
-
-
-def _single(program: Program, walk: Walk, weights: FloatArray) -> FloatArray:
-    """Choose one rule for each cell: the heaviest, then the best exchange of one cell's rule at a time.
-
-    Constraints come first, then the objective, so that ``randomize="never"`` stays as close as one rule per
-    cell can.
-    """
-    chosen = weights.argmax(axis=1)
-    shares = [_shares(program, walk, a, np.flatnonzero(row)) for a, row in enumerate(weights)]
-
-    def rank(u: FloatArray) -> tuple[float, float]:
-        return max(program.excess(u), 0.0), program.value(u)
-
-    u = program.constant + sum(shares[a][int(t)] for a, t in enumerate(chosen))
-    best = rank(u)
-    for _ in range(3):
-        changed = False
-        for a in range(chosen.size):
-            for t in np.flatnonzero(weights[a]):
-                candidate = u - shares[a][int(chosen[a])] + shares[a][int(t)]
-                if rank(candidate) < best:
-                    u, best, chosen[a], changed = candidate, rank(candidate), t, True
-        if not changed:
-            break
-    return chosen
-
-
-def _shares(program: Program, walk: Walk, cell: int, places: IntArray) -> dict[int, FloatArray]:
-    """Return what each of some vertices adds to u in one cell."""
-    size = walk.vertices[0].statistic[0].size
-    counted = np.stack([walk.vertices[t].statistic[cell].ravel() for t in places], axis=1)
-    added = program.matrix[:, cell * size : (cell + 1) * size] @ counted
-    return dict(zip(places.tolist(), added.T, strict=True))
 
 
 def _tensor(walk: Walk, weights: FloatArray, program: Program) -> FloatArray:

@@ -1,0 +1,135 @@
+"""Labelled rows and the chances of their decisions, in as few numbers as tell everything about a metric.
+
+A mixture of rules is judged by its decision probabilities, so no noise of drawing comes in. Rows of one cell and
+class that get the same chances are alike to every metric: they are one *pattern*, with its weight. A policy of a few
+rules makes a few patterns in each cell and class, however many rows there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from metricfit.data.confusion import Axes, Confusion
+from metricfit.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Patterns of rows.
+
+    Parameters
+    ----------
+    axes : Axes
+        Classes, decisions and cells.
+    cells, labels : int ndarray of shape (P,)
+        Each pattern's cell and class.
+    chances : ndarray of shape (P, k)
+        The probability of each decision.
+    mass, squares : ndarray of shape (P,)
+        The sum of the rows' weights, and of their squares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricfit.data.confusion import Axes
+    >>> seen = Evidence.of(Axes((0, 1)), None, np.array([0, 0, 1]), np.array([[1.0, 0], [1, 0], [0.5, 0.5]]))
+    >>> sorted(seen.mass.tolist()), seen.confusion.matrix.round(2).tolist()
+    ([1.0, 2.0], [[0.67, 0.0], [0.17, 0.17]])
+    """
+
+    axes: Axes
+    cells: IntArray
+    labels: IntArray
+    chances: FloatArray
+    mass: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        axes: Axes,
+        cells: IntArray | None,
+        labels: IntArray,
+        chances: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> Evidence:
+        """Return the patterns of rows; without weights each counts 1."""
+        rows = len(labels)
+        cells = np.zeros(rows, np.intp) if cells is None else np.asarray(cells, np.intp)
+        weights = np.ones(rows) if weights is None else np.asarray(weights, float)
+        return _merged(axes, cells, np.asarray(labels, np.intp), chances, weights, weights**2)
+
+    @classmethod
+    def of_confusion(cls, confusion: Confusion, rows: float) -> Evidence:
+        """Return what a tensor of so many rows of equal weight tells, as if no decision was drawn."""
+        cells, labels, made = np.nonzero(confusion.values)
+        mass = confusion.values[cells, labels, made] * rows
+        return cls(confusion.axes, cells, labels, np.eye(confusion.axes.k)[made], mass, mass)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Evidence]) -> Evidence:
+        """Return the evidence of several sets of rows with the same axes."""
+        together = [np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS]
+        return _merged(parts[0].axes, *together)
+
+    @cached_property
+    def total(self) -> float:
+        """Sum of all weights."""
+        return float(self.mass.sum())
+
+    @property
+    def effective_rows(self) -> float:
+        """How many rows of equal weight tell as much."""
+        return self.total**2 / float(self.squares.sum())
+
+    @cached_property
+    def confusion(self) -> Confusion:
+        """The expected confusion tensor."""
+        return Confusion(self.tensor(self.mass), self.axes)
+
+    def tensor(self, mass: FloatArray) -> FloatArray:
+        """Return the tensor if the patterns had these weights."""
+        tensor = np.zeros(self.axes.shape)
+        np.add.at(tensor, (self.cells, self.labels), mass[:, None] * self.chances)
+        return tensor / tensor.sum()
+
+    def scaled(self, to: float) -> Evidence:
+        """Return evidence of the same shares as if it were that of ``to`` times as many rows."""
+        return Evidence(self.axes, self.cells, self.labels, self.chances, self.mass * to, self.squares * to)
+
+    def where(self, inside: Any) -> Evidence | None:
+        """Return the evidence in some of the cells, a mask; None if no row lies there."""
+        kept = np.asarray(inside)[self.cells] & (self.mass > 0)
+        if not kept.any():
+            return None
+        return Evidence(self.axes, *(getattr(self, name)[kept] for name in FIELDS))
+
+
+FIELDS = ("cells", "labels", "chances", "mass", "squares")
+
+
+def _merged(
+    axes: Axes, cells: IntArray, labels: IntArray, chances: FloatArray, mass: FloatArray, squares: FloatArray
+) -> Evidence:
+    """Return evidence in which rows that are alike are one pattern."""
+    wide = np.ascontiguousarray(chances, dtype=np.float64) + 0.0  # -0.0 and 0.0 have different bits
+    if not len(wide):
+        raise ValueError("there are no rows to judge decisions by; give at least one labelled row")
+    told = wide.view(np.dtype((np.void, wide.itemsize * wide.shape[1]))).ravel()
+    pattern = np.unique(told, return_inverse=True)[1].reshape(-1)
+    key = (pattern * axes.shape[0] + cells) * axes.n + labels
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    place = place.reshape(-1)
+    return Evidence(
+        axes,
+        cells[first],
+        labels[first],
+        wide[first],
+        np.bincount(place, mass, len(first)),
+        np.bincount(place, squares, len(first)),
+    )

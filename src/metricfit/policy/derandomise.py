@@ -1,0 +1,205 @@
+"""One deterministic rule for each cell, as close to the cell's mixture as can be: ``randomize="never"``.
+
+A deterministic rule is a plug-in rule like any other: a loss L, and the decision ``argmin_j sum_i p_i(x) L[i, j]`` (ties
+to the larger index). It is found between the rules of the mixture: ``L = (1 - t) L_r + t L_s``. As t goes from 0 to 1
+each row on which the two rules differ changes its decision at one point, so a row's place on the way is a second score,
+the ratio of its costs under the two losses, and t is the threshold on it. Where probabilities are continuous the way from
+one rule to the other has no jumps, and t is set so that constraints hold as exactly as under the mixture.
+
+Rows on which all rules of a cell agree are decided so on the whole way: only the others are looked at.
+
+Where labels are counted the way may miss the mixture's value by a little, because no rule on it is the best for these very
+labels. Then the columns of L are moved, by as little as changes a few rows at a time, while that helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import permutations
+
+import numpy as np
+
+from metricfit.data.confusion import Axes
+from metricfit.data.layout import expand, statistic
+from metricfit.data.rows import Rows
+from metricfit.problem import Program
+from metricfit.types import FloatArray, IntArray
+
+# Points on the way from one rule to another that are tried at a time, how often the way is looked at more closely, and
+# how often each cell is looked at again.
+POINTS, ZOOMS, SWEEPS = 65, 2, 3
+# Ways that are tried in a cell of many rules.
+WAYS = 12
+# How many rows a move of a column changes, and what a unit of violation costs in each round of moves: little at first,
+# because two moves that help together may each break a limit.
+MOVED, TOLLS = (1, 3, 10, 30, 100, 300), (2.0, 2.0, 4.0, 8.0, 16.0, np.inf, np.inf)
+
+Rank = tuple[float, float]
+
+
+class Cell:
+    """The rows of one cell on which its rules differ, and what decisions on them add to u."""
+
+    def __init__(self, program: Program, rows: Rows, soft: bool, cell: int, losses: FloatArray) -> None:
+        axes = program.axes
+        inside = np.arange(len(rows)) if rows.cells is None else np.flatnonzero(rows.cells == cell)
+        whole = np.stack([expand(loss[None], program.layout, _one(axes))[0] for loss in losses])
+        proba = np.asarray(rows.proba[inside], float)
+        made = np.stack([decided(proba, loss) for loss in whole])
+        differ = (made != made[0]).any(axis=0)
+        weights = np.full(len(rows), 1 / len(rows)) if rows.weights is None else rows.weights
+        self.everything, self.proba = proba, proba[differ]
+        chances = np.eye(axes.n)[rows.labels[inside]] if not soft else proba
+        self.all_mass = self.mass = chances * weights[inside, None]
+        size = 2 * axes.k if program.layout == "diagonal" else axes.n * axes.k
+        self.table = program.matrix[:, cell * size : (cell + 1) * size]
+        self.axes, self.layout = _one(axes), program.layout
+        self.agreed = self._share(self.mass[~differ], made[0][~differ])
+        self.mass = self.mass[differ]
+        self.pure = [self.agreed + self._share(self.mass, one[differ]) for one in made]
+
+    def share(self, loss: FloatArray) -> FloatArray:
+        """Return what the cell adds to u under the rule of a loss between those of the cell."""
+        whole = expand(loss[None], self.layout, self.axes)[0]
+        return self.agreed + self._share(self.mass, decided(self.proba, whole))
+
+    def moves(self, loss: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield losses with one column moved, by as much as changes a few rows, and what the cell then adds to u."""
+        costs = self.everything @ expand(loss[None], self.layout, self.axes)[0]
+        for j in range(self.axes.k):
+            away = costs[:, j] - np.delete(costs, j, axis=1).min(axis=1)
+            for side in (np.sort(away[away >= 0]), -np.sort(-away[away < 0])):
+                for count in MOVED:
+                    if count < side.size:
+                        step = -(side[count - 1] + side[count]) / 2
+                        moved = loss.copy()
+                        moved[1 if self.layout == "diagonal" else slice(None), j] += step
+                        found = costs.copy()
+                        found[:, j] += step
+                        yield moved, self._share(self.all_mass, cheapest(found))
+
+    def _share(self, mass: FloatArray, made: IntArray) -> FloatArray:
+        tensor = np.zeros((1, self.axes.n, self.axes.k))
+        np.add.at(tensor[0].T, made, mass)
+        return np.asarray(self.table @ statistic(tensor, self.layout, self.axes).ravel())
+
+
+def _one(axes: Axes) -> Axes:
+    """Return the axes of one cell alone."""
+    return Axes(axes.classes, axes.decisions)
+
+
+def decided(proba: FloatArray, loss: FloatArray) -> IntArray:
+    """Return the cheapest decision of each row, ties to the larger index.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> decided(np.array([[0.9, 0.1], [0.5, 0.5]]), np.array([[0.0, 1.0], [1.0, 0.0]])).tolist()
+    [0, 1]
+    """
+    return cheapest(proba @ loss)
+
+
+def cheapest(costs: FloatArray) -> IntArray:
+    """Return the cheapest decision of each row of costs, ties to the larger index."""
+    return np.asarray(costs.shape[1] - 1 - np.argmin(costs[:, ::-1], axis=1))
+
+
+def deterministic(
+    program: Program, rows: Rows, soft: bool, mixtures: list[tuple[FloatArray, FloatArray]]
+) -> list[FloatArray]:
+    """Return the loss of one rule for each cell; constraints come first, then the objective.
+
+    Parameters
+    ----------
+    program : Program
+        Objective and constraints, bound.
+    rows : Rows
+        The rows, or a sample of them.
+    soft : bool
+        Whether rows count by their probabilities and not by their labels.
+    mixtures : list of (weights, losses)
+        For each cell the weights (R,) and the losses (R, s, k) of its rules.
+
+    Returns
+    -------
+    list of ndarrays of shape (s, k)
+    """
+    cells = [Cell(program, rows, soft, a, losses) for a, (_, losses) in enumerate(mixtures)]
+    chosen = [losses[int(np.argmax(weights))] for weights, losses in mixtures]
+    # Mixed at first: a cell is settled while the others still do what they should.
+    shares = [
+        sum(w * share for w, share in zip(weights, cell.pure, strict=True))
+        for (weights, _), cell in zip(mixtures, cells, strict=True)
+    ]
+    total = program.constant + sum(shares)
+
+    def rank(u: FloatArray) -> Rank:
+        excess = program.excess(u)
+        return (excess if excess > 1e-9 else 0.0), program.value(u)
+
+    for sweep in range(SWEEPS):
+        before = rank(total)
+        for a, (weights, losses) in enumerate(mixtures):
+            if len(weights) == 1:
+                continue
+            rest = total - shares[a]
+
+            def ranked(loss: FloatArray, cell: Cell = cells[a], rest: FloatArray = rest) -> Rank:
+                return rank(rest + cell.share(loss))
+
+            known = None if sweep == 0 else (ranked(chosen[a]), chosen[a])
+            chosen[a] = _best(losses, weights, ranked, known)
+            shares[a] = cells[a].share(chosen[a])
+            total = rest + shares[a]
+        if sweep and not rank(total) < before:
+            break
+    mixed = [a for a, (weights, _) in enumerate(mixtures) if len(weights) > 1]
+    kept = rank(total), list(chosen)
+    for toll in () if soft else TOLLS:
+
+        def merit(u: FloatArray, toll: float = toll) -> Rank:
+            broken = max(program.violation(u), 0.0)
+            return (0.0, program.value(u) + toll * broken) if np.isfinite(toll) else rank(u)
+
+        for a in mixed:
+            rest, best = total - shares[a], (merit(total), chosen[a], shares[a])
+            for loss, share in cells[a].moves(chosen[a]):
+                found = merit(rest + share)
+                if found < best[0]:
+                    best = found, loss, share
+            _, chosen[a], shares[a] = best
+            total = rest + shares[a]
+        if rank(total) < kept[0]:
+            kept = rank(total), list(chosen)
+    return kept[1]
+
+
+def _best(
+    losses: FloatArray,
+    weights: FloatArray,
+    ranked: Callable[[FloatArray], Rank],
+    known: tuple[Rank, FloatArray] | None,
+) -> FloatArray:
+    """Return the best loss on the ways between the rules of a cell."""
+    size = np.linalg.norm(losses.reshape(len(losses), -1), axis=1)
+    scaled = losses / np.where(size > 0, size, 1.0)[:, None, None]
+    order = np.argsort(-weights, kind="stable")
+    ends = [(scaled[r], scaled[s]) for r, s in permutations(order, 2) if r < s]
+    if len(losses) > 2:
+        ends += [
+            (scaled[r], np.average(np.delete(scaled, r, 0), 0, np.delete(weights, r) + 1e-12)) for r in order
+        ]
+    best = known
+    for first, second in ends[:WAYS]:
+        low, high = 0.0, 1.0
+        for _ in range(1 + ZOOMS):
+            points = np.linspace(low, high, POINTS)
+            ranks = [ranked((1 - t) * first + t * second) for t in points]
+            place = min(range(POINTS), key=ranks.__getitem__)
+            if best is None or ranks[place] < best[0]:
+                best = ranks[place], (1 - points[place]) * first + points[place] * second
+            low, high = points[max(place - 1, 0)], points[min(place + 1, POINTS - 1)]
+    assert best is not None
+    return best[1]

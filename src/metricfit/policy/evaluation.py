@@ -1,0 +1,110 @@
+"""What a policy reaches on labelled rows, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from metricfit.data.confusion import Axes, Cells, encode_labels
+from metricfit.data.validation import check_lengths, check_weights
+from metricfit.functions.binding import Binding
+from metricfit.intervals import Evidence, estimate
+from metricfit.metrics import Constraint, Metric, parse
+from metricfit.policy.provenance import asked
+from metricfit.types import FloatArray
+
+
+class Judged(Protocol):
+    """What decides with known chances: a `Policy`."""
+
+    @property
+    def axes(self) -> Axes:
+        """Classes, decisions and cells."""
+        ...
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """What was asked of it."""
+        ...
+
+    def decision_proba(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
+        """Return the probability of each decision for each row."""
+        ...
+
+
+def evidence_of(
+    policy: Judged, proba: Any, y: Any, sensitive_features: Any = None, sample_weight: Any = None
+) -> Evidence:
+    """Return labelled rows with the chances of a policy's decisions; the rows may have more attributes than it uses."""
+    chances = policy.decision_proba(proba, sensitive_features)
+    check_lengths(proba=chances, y=y)
+    labels = encode_labels(y, policy.axes.classes)
+    cells, codes = Cells.observe(sensitive_features, len(chances))
+    axes = Axes(policy.axes.classes, policy.axes.decisions, cells)
+    return Evidence.of(axes, codes, labels, chances, check_weights(sample_weight, len(chances)))
+
+
+def evaluated(
+    policy: Judged,
+    proba: Any,
+    y: Any,
+    metrics: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    by: str | Sequence[str] | None,
+) -> Any:
+    """Return the frame of `Policy.evaluate`."""
+    import pandas as pd
+
+    wanted = metrics_of(metrics, policy.provenance)
+    seen = evidence_of(policy, proba, y, sensitive_features, sample_weight)
+    check_names(wanted, seen.axes)
+    rows = [_row("all", metric, seen) for metric in wanted]
+    if by is not None:
+        for values, inside in seen.axes.cells.groups(by).items():
+            name = ", ".join(map(str, values))
+            part = seen.where(inside)
+            rows += [_row(name, metric, part) for metric in wanted]
+    columns = ["group", "metric", "value", "low", "high"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame if by is not None else frame.drop(columns="group")
+
+
+def metrics_of(metrics: Any, provenance: Mapping[str, Any]) -> list[Metric]:
+    """Return the metrics asked for; without any those of the policy's objective and constraints.
+
+    Examples
+    --------
+    >>> [str(metric) for metric in metrics_of(None, {"objective": "g_mean", "constraints": ["recall(1) >= 0.5"]})]
+    ['g_mean()', 'recall(1)']
+    """
+    if metrics is None:
+        objective, constraints = asked(provenance)
+        metrics = [*([] if objective is None else [objective]), *constraints]
+        if not metrics:
+            raise ValueError(
+                "metrics is None, and the policy does not know what it was fitted for (it was made by hand, by an older "
+                "version, or for a function of your own); pass metrics=[...]"
+            )
+    given = [metrics] if isinstance(metrics, str | Metric | Constraint) else list(metrics)
+    found = [parse(one) if isinstance(one, str) else one for one in given]
+    for one in found:
+        if not isinstance(one, Metric | Constraint):
+            raise ValueError(f"metrics must be metrics, constraints or their text; got {one!r}")
+    return list(
+        {str(m): m for m in (one.metric if isinstance(one, Constraint) else one for one in found)}.values()
+    )
+
+
+def check_names(metrics: Sequence[Metric], axes: Axes) -> None:
+    """Raise if a metric names classes, decisions or attributes that do not exist."""
+    even = np.full(axes.shape[:2], 1 / (axes.shape[0] * axes.shape[1]))  # nothing is undefined on it
+    for metric in metrics:
+        Binding.of(axes, even).take(metric)
+
+
+def _row(group: str, metric: Metric, seen: Evidence | None) -> list[Any]:
+    found = None if seen is None else estimate(metric, seen)
+    return [group, str(metric), *([np.nan] * 3 if found is None else [found.value, found.low, found.high])]

@@ -1,0 +1,64 @@
+"""Where a policy comes from: what was asked, what was reached and expected, on how many rows, by which version.
+
+The keys, all optional, with texts, numbers or lists of them:
+
+- ``objective``, ``direction`` ("maximize" or "minimize"), ``constraints``: as text that `metricfit.parse` reads;
+- ``confusion``, ``calibration``, ``confidence``, ``method``, ``status``, ``rows``, ``metricfit`` (the version);
+- ``reached``: the objective, then the metric of each constraint, on the rows that decisions were tuned on;
+- ``expected``, ``expected_low``, ``expected_high``: the same on new rows, with the ends of their 95 % intervals;
+- ``alone``: the same of the deterministic rule of ``randomize="never"``, on the rows that decisions were tuned on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+from metricfit.metrics import Constraint, Metric, parse
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: lists, texts, numbers; NaN and infinity become None.
+
+    Examples
+    --------
+    >>> plain((0.5, float("nan")))
+    [0.5, None]
+    """
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value) if math.isfinite(value) else None
+    raise ValueError(f"provenance holds texts, numbers and lists of them; got {value!r}")
+
+
+def asked(provenance: Mapping[str, Any]) -> tuple[Metric | None, list[Constraint]]:
+    """Return the objective and the constraints that a policy was fitted for; what is no text of ours is left out.
+
+    Examples
+    --------
+    >>> asked({"objective": "g_mean()", "constraints": ["recall(1) >= 0.5", "custom thing"]})
+    (<Metric g_mean() (concave, smooth, higher is better)>, [Constraint(...)])
+    """
+    objective = _read(provenance.get("objective"))
+    listed = provenance.get("constraints")
+    found = [_read(text) for text in listed] if isinstance(listed, list) else []
+    return (
+        objective if isinstance(objective, Metric) else None,
+        [constraint for constraint in found if isinstance(constraint, Constraint)],
+    )
+
+
+def _read(text: object) -> Metric | Constraint | None:
+    if not isinstance(text, str):
+        return None
+    try:
+        return parse(text)
+    except ValueError:
+        return None  # a function of the user's, which has a name and no text

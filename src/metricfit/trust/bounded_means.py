@@ -1,0 +1,105 @@
+"""P-values for means of bounded variables that are valid with any number of rows.
+
+All test that a mean is at most 0 (nothing is claimed) against that it is larger (what one wants to show). A p-value is
+*valid* when it is below any level at most as often as that level says where the mean is at most 0.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import stats
+
+from metricfit.types import FloatArray
+
+# The largest part of the wealth that one row may cost.
+BOLDEST = 0.75
+SEED = 0
+
+
+def binomial(hits: float, rows: float, share: float) -> float:
+    """Return how likely so many hits are where each row is one with at most this probability: exact.
+
+    Examples
+    --------
+    >>> round(binomial(10, 10, 0.9), 4), binomial(0, 0, 0.9)
+    (0.3487, 1.0)
+    """
+    return float(stats.binom.sf(round(hits) - 1, round(rows), share)) if rows else 1.0
+
+
+def bentkus(values: FloatArray, low: float, high: float) -> float:
+    """Return Bentkus' p-value, e times the binomial tail: close to exact for values at the ends of their range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values = np.repeat([0.1, -0.9], [99, 1])  # a share of .99 where .9 is asked for
+    >>> round(bentkus(values, -0.9, 0.1), 4)
+    0.0009
+    """
+    rows = values.size
+    if not rows or high <= low:
+        return 1.0
+    scaled = (values - low) / (high - low)
+    # Sums of values are known up to rounding: one that is a whole number stays one.
+    hits = math.floor(float(scaled.sum()) + 1e-9)
+    return min(1.0, math.e * float(stats.binom.sf(hits - 1, rows, -low / (high - low))))
+
+
+def betting(values: FloatArray, low: float, before: FloatArray) -> float:
+    """Return the p-value of a bettor who starts with 1 and bets on each value being above 0 (Waudby-Smith and Ramdas).
+
+    A fair game cannot make the wealth 20 more often than once in 20 times, so 1 over the largest wealth is a p-value.
+    How much is bet on a row depends on the rows before it, and on values ``before`` that are no part of the test.
+
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+        The variables, in an order that does not depend on them.
+    low : float
+        The smallest value that they can have, negative.
+    before : ndarray
+        The same variable on other rows, to know from the start how much to bet.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values = np.repeat([0.1, -0.9], [99, 1])
+    >>> betting(values, -0.9, values) < 0.05 < betting(-values, -0.1, -values)
+    True
+    """
+    if not values.size or low >= 0:
+        return 1.0
+    mixed = values[np.random.default_rng(SEED).permutation(values.size)]
+    count = before.size + 1 + np.arange(mixed.size)
+    sums = before.sum() + np.concatenate([[0.0], np.cumsum(mixed)[:-1]])
+    squares = (before**2).sum() + low**2 / 4 + np.concatenate([[0.0], np.cumsum(mixed**2)[:-1]])
+    bet = np.clip((sums / count) / (squares / count), 0.0, BOLDEST / -low)
+    wealth = np.cumsum(np.log1p(bet * mixed))
+    return float(min(1.0, np.exp(-max(wealth.max(), 0.0))))
+
+
+def normal(value: float, error: float) -> float:
+    """Return the p-value of an estimate that is about normal; 0.5 or 1 where there is no error to speak of.
+
+    Examples
+    --------
+    >>> round(normal(1.645, 1.0), 3)
+    0.05
+    """
+    if error <= 0:
+        return 0.0 if value > 0 else 1.0
+    return float(stats.norm.sf(value / error))
+
+
+def share_at_least(hits: float, rows: float, level: float) -> float:
+    """Return a lower bound of a share that holds with the given confidence: Clopper and Pearson, exact.
+
+    Examples
+    --------
+    >>> round(share_at_least(10, 10, 0.95), 3)
+    0.741
+    """
+    return float(stats.beta.ppf(1 - level, hits, rows - hits + 1)) if hits else 0.0

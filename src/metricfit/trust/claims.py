@@ -1,0 +1,216 @@
+"""From a constraint to claims about means of bounded variables, which can be tested soundly.
+
+A constraint holds where all its claims hold. The claims:
+
+- `RateClaim`: a rate keeps a limit. ``precision(c) >= t`` is ``E[(1{y = c} - t) d_c] >= 0``, cleared of its denominator.
+- `GapClaim`: the rates of two groups, which share no row, are less than so much apart.
+- `SmoothClaim`: anything else, by the normal approximation: the only one that is not sound with few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from metricfit.data.confusion import Axes, Confusion
+from metricfit.functions.binding import Binding, Linear
+from metricfit.functions.curvature import Curvature
+from metricfit.metrics.base import Absolute, Combination, Metric, Sliced
+from metricfit.metrics.constraint import Constraint, Sense
+from metricfit.metrics.fairness import Disparity, Worst
+from metricfit.metrics.rates import Distance, Extreme, Named, Rates
+from metricfit.types import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """``E[x] / E[z]`` over the cells of a mask.
+
+    ``over`` and ``under`` are what a row of a class adds to x and z, by its decision: (n, k), or (cells, n, k).
+    """
+
+    over: FloatArray
+    under: FloatArray
+    mask: BoolArray
+
+    @property
+    def fixed(self) -> bool:
+        """Whether no decision changes the denominator, which then counts rows."""
+        return bool(np.ptp(self.under, axis=-1).max() == 0) and bool(np.isin(self.under, (0.0, 1.0)).all())
+
+
+@dataclass(frozen=True, eq=False)
+class RateClaim:
+    """A rate is at least, or at most, a limit."""
+
+    rate: Rate
+    sense: Sense
+    limit: float
+
+
+@dataclass(frozen=True, eq=False)
+class GapClaim:
+    """The first rate exceeds the second by at most a limit.
+
+    ``share`` names one of the two, whose share of the rows of both the difference is multiplied by: a group's distance
+    from all rows is its distance from the others times the share of the others.
+    """
+
+    first: Rate
+    second: Rate
+    limit: float
+    share: Literal["", "first", "second"] = ""
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothClaim:
+    """A metric of the cells of a mask keeps a limit; ``why`` it can only be tested approximately."""
+
+    metric: Metric
+    mask: BoolArray
+    sense: Sense
+    limit: float
+    why: str
+
+
+Claim = RateClaim | GapClaim | SmoothClaim
+
+
+def claims(constraint: Constraint, axes: Axes, margins: FloatArray) -> list[Claim]:
+    """Return the claims whose truth makes a constraint hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricfit as mf
+    >>> [type(c).__name__ for c in claims(mf.min_recall() >= 0.5, Axes((0, 1, 2)), np.full((1, 3), 1 / 3))]
+    ['RateClaim', 'RateClaim', 'RateClaim']
+    """
+    return list(_claims(constraint.metric, constraint.sense, constraint.limit, Binding.of(axes, margins)))
+
+
+def _claims(metric: Metric, sense: Sense, limit: float, binding: Binding) -> Iterator[Claim]:
+    match metric:
+        case Sliced():
+            yield from _claims(metric.metric, sense, limit, binding.at(metric.where))
+        case Named():
+            yield from _claims(metric.metric, sense, limit, binding)
+        case Rates():
+            yield from (RateClaim(rate, sense, limit) for rate in _rates(metric, binding))
+        case Combination() if len(metric.terms) == 1:
+            (scale, part), level = metric.terms[0], limit - metric.constant
+            yield from _claims(part, sense if scale > 0 else _turned(sense), level / scale, binding)
+        case Absolute() if sense == "<=":
+            yield from _claims(metric.metric, "<=", limit, binding)
+            yield from _claims(metric.metric, ">=", -limit, binding)
+        case Extreme() if (metric.kind == "minimum") == (sense == ">="):
+            for part in metric.metrics:
+                yield from _claims(part, sense, limit, binding)
+        case Worst() if (metric.direction >= 0) == (sense == ">="):
+            for group in binding.groups(metric.over).values():
+                yield from _claims(metric.metric, sense, limit, group)
+        case Disparity() if sense == "<=" and _comparable(metric, binding):
+            yield from _gaps(metric, limit, binding)
+        case Distance() if sense == "<=" and isinstance(metric.rates, Rates):
+            yield from _distances(metric, limit, binding)
+        case Combination() if not metric.terms:
+            return  # a number, which keeps its limit or not whatever is decided
+        case _:
+            yield from _linear(metric, sense, limit, binding)
+
+
+def _turned(sense: Sense) -> Sense:
+    return "<=" if sense == ">=" else ">="
+
+
+def _rates(metric: Rates, binding: Binding) -> list[Rate]:
+    over, under = (_coefficients(part(binding), binding.axes) for part in (metric.over, metric.under))
+    under = np.broadcast_to(under, over.shape)
+    return [Rate(x, z, binding.mask) for x, z in zip(over, under, strict=True)]
+
+
+def _coefficients(linear: Linear, axes: Axes) -> FloatArray:
+    """Return what a row of each class with each decision adds to each of some functions, (functions, n, k)."""
+    made = np.zeros((linear.size, axes.n, axes.k))
+    diagonal, column, row, full = linear.parts
+    if diagonal is not None:
+        right = np.arange(axes.n)[:, None] == axes.match[None, :]
+        made += right * diagonal.toarray()[:, None, :]
+    if column is not None:
+        made += column.toarray()[:, None, :]
+    if row is not None:
+        made += row.toarray()[:, :, None]
+    if full is not None:
+        made += full.toarray().reshape(made.shape)
+    return made
+
+
+def _comparable(metric: Disparity, binding: Binding) -> bool:
+    inner = metric.metric
+    return (
+        isinstance(inner, Rates)
+        and not metric.as_ratio
+        and metric.to in ("overall", "pairs")
+        and all(rate.fixed for rate in _rates(inner, binding))
+    )
+
+
+def _gaps(metric: Disparity, limit: float, binding: Binding) -> Iterator[Claim]:
+    assert isinstance(metric.metric, Rates)
+    groups = list(binding.groups(metric.over).values())
+    for group in groups:
+        rest = binding.mask & ~group.mask
+        others = [rest] if metric.to == "overall" else [g.mask for g in groups if g is not group]
+        for mask in others:
+            for first in _rates(metric.metric, group):
+                second = replace(first, mask=mask)
+                if not mask.any():
+                    continue
+                if metric.to == "pairs":
+                    yield GapClaim(first, second, limit)
+                else:
+                    yield GapClaim(first, second, limit, "second")
+                    yield GapClaim(second, first, limit, "first")
+
+
+def _distances(metric: Distance, limit: float, binding: Binding) -> Iterator[Claim]:
+    """Rates within a limit of targets: numbers, or the shares of the classes, which rows tell as well."""
+    assert isinstance(metric.rates, Rates)
+    axes = binding.axes
+    prior = np.where(axes.match >= 0, np.append(binding.prior, 0.0)[axes.match] / binding.mass, 0.0)
+    target = metric.target(binding)
+    moved = replace(binding, margins=binding.margins[:, ::-1] ** 2 / (binding.margins**2).sum())
+    constant = np.array_equal(target, metric.target(moved))
+    for j, rate in enumerate(_rates(metric.rates, binding)):
+        wanted = np.full(rate.over.shape, target[j])
+        if not constant:
+            if not np.allclose(target, prior):
+                yield SmoothClaim(metric, binding.mask, "<=", limit, "its target depends on the rows")
+                return
+            wanted = np.repeat((np.arange(axes.n) == axes.match[j]).astype(float)[:, None], axes.k, axis=1)
+        apart = replace(rate, over=rate.over - wanted)
+        yield RateClaim(apart, "<=", limit)
+        yield RateClaim(apart, ">=", -limit)
+
+
+def _linear(metric: Metric, sense: Sense, limit: float, binding: Binding) -> Iterator[Claim]:
+    """A mean over all rows (a cost, an accuracy), whose coefficients depend on no class prior; else no sound claim."""
+    why = "it is no rate, no comparison of rates by groups and no mean over rows"
+    if binding.mask.all() and metric.curvature is Curvature.LINEAR:
+        axes = binding.axes
+        tables = []
+        for weights in (
+            np.ones(axes.shape[:2]),
+            np.arange(1.0, 1 + np.prod(axes.shape[:2])).reshape(axes.shape[:2]),
+        ):
+            margins = weights / weights.sum()
+            confusion = Confusion(np.repeat(margins[:, :, None] / axes.k, axes.k, axis=2), axes)
+            slope = metric.gradient(confusion)
+            tables.append(slope + (metric(confusion) - float((slope * confusion.values).sum())))
+        if np.allclose(*tables, rtol=1e-9, atol=1e-12):
+            yield RateClaim(Rate(tables[0], np.ones(tables[0].shape), binding.mask), sense, limit)
+            return
+    yield SmoothClaim(metric, binding.mask, sense, limit, why)

@@ -1,0 +1,84 @@
+"""What a policy is worth by labelled rows: its value and its constraints, each with an interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from metricfit.data.rows import Rows
+from metricfit.intervals import Evidence, estimate
+from metricfit.policy.evaluation import Judged
+from metricfit.problem import Problem
+
+
+@dataclass(frozen=True)
+class ConstraintEstimate:
+    """A constraint's metric with its 95 % interval, beside the limit."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    limit: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Objective and constraints by labelled rows, with 95 % intervals.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The objective, and the ends of its interval.
+    constraints : tuple of ConstraintEstimate
+        The same for each constraint; NaN for a rate of nothing.
+    rows : int
+        How many rows it rests on.
+    note : str
+        What a reader must know about them; empty if there is nothing to say.
+
+    Examples
+    --------
+    >>> print(Judgement(0.684, 0.661, 0.703, (), 2000))
+    0.684 [0.661, 0.703]
+    """
+
+    value: float
+    low: float
+    high: float
+    constraints: tuple[ConstraintEstimate, ...]
+    rows: int
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+    def provenance(self) -> dict[str, Any]:
+        """Return it as lists of numbers, the objective first, for a policy's provenance."""
+        both = [self, *self.constraints]
+        return {
+            "expected": [one.value for one in both],
+            "expected_low": [one.low for one in both],
+            "expected_high": [one.high for one in both],
+        }
+
+
+def judge(problem: Problem, seen: Evidence, rows: int, note: str = "") -> Judgement:
+    """Return objective and constraints of a problem on the decisions seen."""
+    value = estimate(problem.objective, seen)
+    records = []
+    for constraint in problem.constraints:
+        found = estimate(constraint.metric, seen)
+        records.append(
+            ConstraintEstimate(str(constraint), found.value, found.low, found.high, constraint.limit)
+        )
+    return Judgement(value.value, value.low, value.high, tuple(records), rows, note)
+
+
+def evidence(policy: Judged, rows: Rows) -> Evidence:
+    """Return checked rows with the chances of a policy's decisions."""
+    chances = policy.decision_proba(rows.proba, rows.attributes)
+    return Evidence.of(rows.axes, rows.cells, rows.labels, chances, rows.weights)

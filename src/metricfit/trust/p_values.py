@@ -1,0 +1,165 @@
+"""P-values of claims on rows that the policy has not seen: how likely such rows would be if the claim were wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from metricfit.data.rows import Rows
+from metricfit.intervals import Evidence
+from metricfit.intervals.estimate import standard_error
+from metricfit.policy.evaluation import Judged
+from metricfit.trust.bounded_means import bentkus, betting, binomial, normal, share_at_least
+from metricfit.trust.claims import Claim, GapClaim, Rate, RateClaim, SmoothClaim
+from metricfit.types import FloatArray
+
+# The part of the level that goes to not knowing how large a group is in the population.
+SHARE_PART = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """Labelled rows with the chances of their decisions, row by row."""
+
+    rows: Rows
+    chances: FloatArray
+
+    @classmethod
+    def by(cls, policy: Judged, rows: Rows) -> Decided:
+        """Return rows as a policy decides them."""
+        return cls(rows, policy.decision_proba(rows.proba, rows.attributes))
+
+    @property
+    def evidence(self) -> Evidence:
+        """The same as patterns."""
+        rows = self.rows
+        return Evidence.of(rows.axes, rows.cells, rows.labels, self.chances, rows.weights)
+
+    def sums(self, rate: Rate) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return x, z and weight of the rows that a rate is about; weights have a largest one of 1."""
+        rows = self.rows
+        cells = np.zeros(len(rows), np.int64) if rows.cells is None else rows.cells
+        inside = np.flatnonzero(rate.mask[cells])
+        places = (cells[inside], rows.labels[inside]) if rate.over.ndim == 3 else (rows.labels[inside],)
+        x, z = (np.einsum("rk,rk->r", part[places], self.chances[inside]) for part in (rate.over, rate.under))
+        weights = np.ones(len(rows)) if rows.weights is None else rows.weights / rows.weights.max()
+        used = (z > 0) | (x != 0)
+        return x[used], z[used], weights[inside][used]
+
+
+class Tested(NamedTuple):
+    """A p-value, and by which test; ``approximate`` says why it is one, where it is."""
+
+    p: float
+    test: str
+    approximate: str = ""
+
+
+def tested(claim: Claim, kept: Decided, before: Decided, level: float) -> Tested:
+    """Return the p-value of a claim.
+
+    Parameters
+    ----------
+    claim : Claim
+        What one wants to show.
+    kept : Decided
+        Rows that have not been used.
+    before : Decided
+        Rows that have: they say which test to use and how much to bet.
+    level : float
+        The confidence asked for. Up to one half no caution is asked for, and estimates decide.
+
+    Returns
+    -------
+    Tested
+    """
+    if isinstance(claim, SmoothClaim):
+        return _smooth(claim, kept)
+    plain = level <= 0.5
+    if isinstance(claim, RateClaim):
+        return _rate_by_normal(claim, kept) if plain else _rate(claim, kept, before)
+    if plain or kept.rows.weights is not None:
+        why = "" if plain else "weights have no sound test of differences between groups"
+        return Tested(_gap_by_normal(claim, kept), "normal", why)
+    return _gap(claim, kept, before, level)
+
+
+def _rate(claim: RateClaim, kept: Decided, before: Decided) -> Tested:
+    x, z, w = kept.sums(claim.rate)
+    sign, t = (1.0, claim.limit) if claim.sense == ">=" else (-1.0, claim.limit)
+    reach = sign * (claim.rate.over - t * claim.rate.under)
+    low, high = float(min(reach.min(), 0.0)), float(max(reach.max(), 0.0))
+    if low >= 0:
+        return Tested(0.0, "always true")
+    if kept.rows.weights is None and np.isin(x, (0.0, 1.0)).all() and (z == 1.0).all() and 0 < t < 1:
+        hits = float(x.sum()) if sign > 0 else float((z - x).sum())
+        return Tested(binomial(hits, z.sum(), t if sign > 0 else 1 - t), "exact binomial")
+    values = sign * w * (x - t * z)
+    x0, z0, w0 = before.sums(claim.rate)
+    known = sign * w0 * (x0 - t * z0)
+    # Rows that are no part of the test say which of two valid tests is the stronger one.
+    if bentkus(known, low, high) < betting(known, low, known):
+        return Tested(bentkus(values, low, high), "Bentkus")
+    return Tested(betting(values, low, known), "betting")
+
+
+def _rate_by_normal(claim: RateClaim, kept: Decided) -> Tested:
+    x, z, w = kept.sums(claim.rate)
+    values = (1.0 if claim.sense == ">=" else -1.0) * w * (x - claim.limit * z)
+    if not values.size:
+        return Tested(1.0, "normal")
+    return Tested(normal(float(values.sum()), float(np.sqrt((values**2).sum()))), "normal")
+
+
+def _gap(claim: GapClaim, kept: Decided, before: Decided, level: float) -> Tested:
+    first, second = (kept.sums(rate)[0] for rate in (claim.first, claim.second))
+    if not first.size or not second.size:
+        return Tested(1.0, "two-sample betting")
+    spent, most = 0.0, 1.0
+    if claim.share:
+        spent = SHARE_PART * (1 - level)
+        other = first.size if claim.share == "second" else second.size
+        most = 1 - share_at_least(other, first.size + second.size, 1 - spent)
+    known = [before.sums(rate)[0] for rate in (claim.first, claim.second)]
+    limit = claim.limit / most
+    p = betting(limit - _differences(first, second), limit - 1.0, limit - _differences(*known))
+    return Tested(min(1.0, p + spent), "two-sample betting")
+
+
+def _differences(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return independent differences between two samples: each row of the smaller, and a mean of rows of the larger."""
+    rng = np.random.default_rng(0)
+    count = min(first.size, second.size)
+    if not count:
+        return np.zeros(0)
+    means = []
+    for sample in (first, second):
+        each = sample.size // count
+        means.append(sample[rng.permutation(sample.size)][: count * each].reshape(count, each).mean(axis=1))
+    return np.asarray(means[0] - means[1])
+
+
+def _gap_by_normal(claim: GapClaim, kept: Decided) -> float:
+    (a, _, v), (b, _, w) = kept.sums(claim.first), kept.sums(claim.second)
+    if not a.size or not b.size:
+        return 1.0
+    share = {"": 1.0, "first": v.sum() / (v.sum() + w.sum()), "second": w.sum() / (v.sum() + w.sum())}[
+        claim.share
+    ]
+    means = [float(np.average(x, weights=y)) for x, y in ((a, v), (b, w))]
+    spread = sum(
+        float((y**2 * (x - m) ** 2).sum() / y.sum() ** 2)
+        for (x, y), m in zip(((a, v), (b, w)), means, strict=True)
+    )
+    return normal(claim.limit - share * (means[0] - means[1]), share * float(np.sqrt(spread)))
+
+
+def _smooth(claim: SmoothClaim, kept: Decided) -> Tested:
+    seen = kept.evidence.where(claim.mask)
+    if seen is None:
+        return Tested(1.0, "normal", claim.why)
+    away = claim.metric(seen.confusion) - claim.limit
+    error = standard_error(claim.metric, seen)
+    return Tested(normal(away if claim.sense == ">=" else -away, error), "normal", claim.why)
