@@ -15,7 +15,7 @@ import pytest
 import metricfit as mf
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.problem import Problem
-from metricfit.solve import solve
+from metricfit.solving import solve
 
 PROBA = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.3, 0.4, 0.3]])
 Y = [0, 1, 2, 1]

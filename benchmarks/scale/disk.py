@@ -61,7 +61,7 @@ def solve(folder: Path, problem: str, confusion: str, threads: int) -> None:
     import metricfit as mf
     from metricfit.oracles.choice import oracle_for
     from metricfit.problem import Problem
-    from metricfit.solve import solve as run
+    from metricfit.solving import solve as run
 
     if (folder / "proba.npy").exists():
         proba, y = np.load(folder / "proba.npy", mmap_mode="r"), np.load(folder / "y.npy")

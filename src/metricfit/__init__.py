@@ -47,13 +47,14 @@ if TYPE_CHECKING:
         specificity,
         worst,
     )
+    from metricfit.options import Options
     from metricfit.oracles import RetrainOracle
     from metricfit.oracles.files.scores import scores
     from metricfit.policy import Policy
     from metricfit.policy.models import ModelPolicy
     from metricfit.problem import Problem
     from metricfit.result import Result
-    from metricfit.solve import optimize
+    from metricfit.solving import optimize, solve
 
 __version__ = "0.1.0"
 
@@ -109,7 +110,8 @@ _NAMES_OF = {
     "metricfit.policy.models": ("ModelPolicy",),
     "metricfit.problem": ("Problem",),
     "metricfit.result": ("Result",),
-    "metricfit.solve": ("optimize",),
+    "metricfit.solving": ("optimize", "solve"),
+    "metricfit.options": ("Options",),
 }
 _MODULES = ("datasets", "exceptions", "methods")
 _HOME = {name: module for module, names in _NAMES_OF.items() for name in names}
@@ -117,6 +119,8 @@ _HOME = {name: module for module, names in _NAMES_OF.items() for name in names}
 # In the order of the flow: the doors, what they answer, what they are asked with; then the metrics.
 __all__ = [  # noqa: RUF022
     "optimize",
+    "solve",
+    "Options",
     "MetricClassifier",
     "Result",
     "Policy",

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from metricfit.calibration import Report
 from metricfit.data.confusion import Confusion
-from metricfit.methods.base import Record, Status
+from metricfit.methods.base import Outcome, Record, Status
 from metricfit.policy import Policy
-from metricfit.result_view import html
 from metricfit.policy.provenance import plain
+from metricfit.result_view import html
 from metricfit.trust.confidence import Confidence
 from metricfit.trust.judgement import Judgement
 
@@ -33,6 +34,32 @@ class ConstraintRecord:
     price: float
 
 
+@dataclass(frozen=True)
+class Calibrated:
+    """The calibrated problem that guided a search on labels: value and bound, proven given its probabilities.
+
+    Examples
+    --------
+    >>> print(Calibrated(0.6987, 0.7021))
+    0.699; if the calibrated probabilities are right, no classifier exceeds 0.702
+    """
+
+    value: float
+    bound: float
+    _higher_is_better: bool = True
+
+    @classmethod
+    def of(cls, sign: int, outcome: Outcome) -> Calibrated:
+        """Put an outcome into natural signs; infinite where there is no bound."""
+        return cls(sign * outcome.value + 0.0, sign * outcome.bound + 0.0, sign < 0)
+
+    def __str__(self) -> str:
+        if not np.isfinite(self.bound):
+            return f"{self.value:.3f}; no bound is known"
+        beats = "exceeds" if self._higher_is_better else "is below"
+        return f"{self.value:.3f}; if the calibrated probabilities are right, no classifier {beats} {self.bound:.3f}"
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """The answer of `optimize`.
@@ -47,10 +74,11 @@ class Result:
         The objective reached, what no policy can exceed, and their distance. The bound is infinite where none
         is known.
     certified : bool
-        Whether the bound is a proof for all randomised classifiers on these rows (``confusion="model"``).
-    status : {"optimal", "stalled", "max_calls", "max_seconds", "stopped"}
-        Why the walk ended: the gap is at most ``tol``; nothing new was found; a budget was used up; somebody
-        stopped it.
+        Whether the bound is a proof for all randomised classifiers on these rows, given that the probabilities are
+        right: with ``confusion="calibrated"`` the calibrated ones, with ``"model"`` the model's own.
+    status : {"optimal", "searched", "stalled", "max_calls", "max_seconds", "stopped"}
+        Why the walk ended: the gap is proven to be at most ``tol``; a search without proof came to its end; nothing new
+        was found before the gap closed; a budget was used up; somebody stopped it.
     constraints : tuple of ConstraintRecord
     history : tuple of Record
         One record per iteration.
@@ -59,6 +87,10 @@ class Result:
     method : str
     problem : str
         What was solved, in words.
+    calibration : Report or None
+        How the probabilities were calibrated, and what that did; None where they were used as they are.
+    calibrated : Calibrated or None
+        Where labels are counted: value and proven bound of the calibrated problem that guided the search.
     expected : Judgement or None
         On new rows: ``value``, ``low``, ``high`` and ``constraints`` with 95 % intervals, from folds in which the
         policy was fitted on the other rows. None unless it was asked for; ``expected_note`` says why where it could
@@ -80,6 +112,8 @@ class Result:
     seconds: float
     method: str
     problem: str
+    calibration: Report | None = None
+    calibrated: Calibrated | None = None
     expected: Judgement | None = None
     expected_note: str = ""
     confidence: Confidence | None = None
@@ -87,9 +121,7 @@ class Result:
 
     @cached_property
     def counted(self) -> Judgement | None:
-        """The same policy by counted labels on the same rows, with 95 % intervals as if they were new; None where the
-        rows are not at hand.
-        """
+        """The same policy by counted labels on the same rows, with 95 % intervals; None where they are not at hand."""
         return None if self._judge is None else self._judge()
 
     def with_provenance(self, **more: Any) -> Result:
@@ -123,12 +155,12 @@ class Result:
         return html(self)
 
     def __repr__(self) -> str:
-        known = np.isfinite(self.bound)
-        bound = (
-            f"{self.bound:.6f} ({'proven' if self.certified else 'estimated'}), gap {self.gap:.2e}"
-            if known
-            else "unknown"
-        )
+        if np.isfinite(self.bound):
+            bound = f"{self.bound:.6f} (proven), gap {self.gap:.2e}"
+        else:
+            bound = (
+                "none claimed" if self.calibrated is None else f"none claimed; calibrated {self.calibrated}"
+            )
         lines = [
             self.problem,
             f"  value  {self.value:.6f}{_on_new_rows(self.expected)}",

@@ -8,25 +8,31 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+import metricfit
 from metricfit.data.confusion import Confusion
 from metricfit.data.layout import expand
 from metricfit.data.rows import Rows
 from metricfit.methods import Iterate, Method, Outcome, Record, Walk, choose, run
-from metricfit.methods.master.head_start import head_start
-from metricfit.options import check_extras, check_options, threads
+from metricfit.methods.base import Budget
+from metricfit.options import Options, check_options, threads
 from metricfit.oracles import Oracle, PluginOracle, Vertex
-from metricfit.oracles.base import Sampling
+from metricfit.oracles.base import Confusion as Kind
+from metricfit.oracles.base import OracleBase, adapted
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.retrain import constant
 from metricfit.policy import Policy, Rule
 from metricfit.policy.derandomise import deterministic
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem, Program
-from metricfit.result import ConstraintRecord, Result
+from metricfit.result import Calibrated, ConstraintRecord, Result
 from metricfit.trust.confidence import check_confidence, confirm, kept_apart
+from metricfit.trust.disagreement import warn_if_labels_disagree, warn_if_refuted
 from metricfit.trust.expected import expected
 from metricfit.trust.judgement import Judgement, evidence, judge
+from metricfit.trust.plain import plain_rule
 from metricfit.types import FloatArray
+
+DEFAULTS = Options()
 
 
 def optimize(
@@ -40,7 +46,7 @@ def optimize(
     sensitive_features: Any = None,
     sample_weight: Any = None,
     method: str | Method = "auto",
-    confusion: Literal["labels", "model"] = "labels",
+    confusion: Kind = "labels",
     oracle: Literal["plugin"] | Oracle = "plugin",
     expect: bool = False,
     confidence: float | None = None,
@@ -78,8 +84,9 @@ def optimize(
         Weights >= 0.
     method : str or Method
         ``"auto"``, or the name of a method.
-    confusion : {"labels", "model"}
-        Count labels, or trust the probabilities as soft labels. With the latter the bound is a proof.
+    confusion : {"labels", "calibrated", "model"}, default="labels"
+        Count labels; or calibrate the probabilities on them and count these as soft labels; or trust the probabilities
+        as they are. With soft labels the bound is a proof, given that the probabilities are right.
     oracle : "plugin" or an oracle
         How a linear loss is minimised; an oracle of your own, or a `RetrainOracle`, has the labels and weights of
         these rows.
@@ -124,8 +131,8 @@ def optimize(
     """
     problem = Problem.of(objective, constraints)
     check_options(tol, max_calls, max_seconds, confusion)
-    check_extras(random_state, callback, verbose)
     check_confidence(confidence)
+    options = Options(method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
     if oracle != "plugin" if isinstance(oracle, str) else not isinstance(oracle, Oracle):
         raise ValueError(
             "oracle must be 'plugin' or an object with axes, margins, exact, a call and confusion, got "
@@ -141,42 +148,30 @@ def optimize(
         confusion=confusion,
         threads=threads(n_jobs),
     )
-    if not isinstance(oracle, str):
-        _check_same_rows(oracle, plugin)
-    asked = plugin if isinstance(oracle, str) else oracle
-    budget = (method, tol, max_calls, max_seconds)
-    if confidence is not None:
-        if not isinstance(asked, PluginOracle):
-            raise ValueError(
-                "confidence needs rows in memory, of which some are kept from the fit; pass arrays, or a part of the rows"
-            )
-        kept = kept_apart(asked.rows.labels, asked.rows.cells, 2, random_state or 0)
-        parts = [asked.rows.take(np.flatnonzero(which)) for which in (~kept, kept)]
-        return confirmed(problem, *parts, confidence, asked.exact, asked.threads, *budget, random_state)
-    result = solve(problem, asked, *budget, random_state, start, callback, verbose)
-    return with_expected(problem, asked, result, method, tol, max_calls, max_seconds) if expect else result
+    asked = plugin if isinstance(oracle, str) else adapted(oracle)
+    if asked is not plugin:
+        _check_same_rows(asked, plugin)
+    if confidence is None:
+        result = solve(problem, asked, options)
+        return with_expected(problem, asked, result, options) if expect else result
+    if not isinstance(asked, PluginOracle):
+        raise ValueError(
+            "confidence needs rows in memory, of which some are kept from the fit; pass arrays, or a part of the rows"
+        )
+    kept = kept_apart(asked.rows.labels, asked.rows.cells, 2, random_state or 0)
+    tuning, apart = (asked.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
+    return confirmed(problem, asked.on(tuning), apart, confidence, options)
 
 
 def confirmed(
-    problem: Problem,
-    tuning: Rows,
-    kept: Rows,
-    level: float,
-    exact: bool = False,
-    n_threads: int = 1,
-    method: str | Method = "auto",
-    tol: float = 1e-4,
-    max_calls: int | None = None,
-    max_seconds: float | None = None,
-    random_state: int | None = None,
+    problem: Problem, oracle: PluginOracle, kept: Rows, level: float, options: Options = DEFAULTS
 ) -> Result:
-    """Return the result of the boldest policy on tuning rows whose constraints the kept rows confirm."""
-    oracle = PluginOracle(tuning, "model" if exact else "labels", n_threads)
+    """Return the result of the boldest policy on the oracle's rows whose constraints the kept rows confirm."""
 
     def refit(asked: Problem, start: Any) -> Result:
-        return solve(asked, oracle, method, tol, max_calls, max_seconds, random_state, start)
+        return solve(asked, oracle, replace(options, start=start, callback=None, verbose=0))
 
-    result, confidence = confirm(problem, tuning, kept, level, refit)
+    result, confidence = confirm(problem, oracle.rows, kept, level, refit)
     records = tuple(
         replace(
             record,
@@ -195,39 +190,32 @@ def confirmed(
 
 
 def with_expected(
-    problem: Problem,
-    oracle: Oracle,
-    result: Result,
-    method: str | Method = "auto",
-    tol: float = 1e-4,
-    max_calls: int | None = None,
-    max_seconds: float | None = None,
+    problem: Problem, oracle: OracleBase, result: Result, options: Options = DEFAULTS
 ) -> Result:
     """Return a result with what to expect on new rows; the oracle is the one that it was solved with.
 
     Data that is not in memory is judged by the sample of it that the oracle keeps.
     """
-    if isinstance(result.policy, ModelPolicy) or not isinstance(oracle, Sampling):
+    rows = _rows_of(oracle)
+    if isinstance(result.policy, ModelPolicy) or rows is None:
         why = "not judged: an oracle of your own, or one that retrains, has no rows to deal to folds"
         return replace(result, expected_note=why)
-    whole = isinstance(oracle, PluginOracle)
-    rows = oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
-    note = "" if whole else f"judged by a sample of {len(rows):,} rows"
-    kind: Literal["labels", "model"] = "model" if oracle.exact else "labels"
+    kind: Kind = "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels"
+    seconds = None if options.max_seconds is None else options.max_seconds / 2
+    # The rules that were found on all rows are where to start from, so few calls are needed.
+    again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=None, verbose=0)
 
     def refit(some: Rows) -> Policy:
-        again = PluginOracle(some, kind, oracle.threads if isinstance(oracle, PluginOracle) else 1)
-        seconds = None if max_seconds is None else max_seconds / 2
-        # The rules that were found on all rows are where to start from, so few calls are needed.
-        return solve(problem, again, method, tol, max_calls, seconds, 0, result).policy
+        return solve(problem, PluginOracle(some, kind, oracle.threads), again).policy
 
+    note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"
     found = expected(problem, rows, refit, note=note)
     why = "" if found is not None else "in no fold does a policy keep all constraints"
     made = replace(result, expected=found, expected_note=why)
     return made if found is None else made.with_provenance(**found.provenance())
 
 
-def _check_same_rows(oracle: Oracle, given: Oracle) -> None:
+def _check_same_rows(oracle: OracleBase, given: OracleBase) -> None:
     """Raise if an oracle counts labels of other rows than those given. Soft labels may be any."""
     if oracle.exact or given.exact:
         return
@@ -245,36 +233,54 @@ def _check_same_rows(oracle: Oracle, given: Oracle) -> None:
         )
 
 
-def solve(
-    problem: Problem,
-    oracle: Oracle,
-    method: str | Method = "auto",
-    tol: float = 1e-4,
-    max_calls: int | None = None,
-    max_seconds: float | None = None,
-    random_state: int | None = None,
-    start: Result | Policy | None = None,
-    callback: Callable[[Record], object] | None = None,
-    verbose: int = 0,
-) -> Result:
-    """Solve a problem with an oracle and put the answer into natural signs."""
-    program = problem.bind(oracle.axes, oracle.margins)
+def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Result:
+    """Solve a problem with an oracle and put the answer into natural signs: the one door of `optimize` and all others.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objective and constraints.
+    oracle : Oracle
+        Counts the rows; a `metricfit.oracles.PluginOracle`, or one of your own.
+    options : Options
+        Method, tolerance, budgets, seed, start, callback, verbosity.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricfit.oracles import PluginOracle, Rows
+    >>> rows = Rows.of(np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]]), [0, 0, 1, 1])
+    >>> solve(Problem.of("g_mean"), PluginOracle(rows)).value
+    1.0
+    """
+    given = adapted(oracle)
+    program = problem.bind(given.axes, given.margins)
     for limit in program.limits:
         limit.refuse_if_empty()
-    chosen = choose(method, program)
-    walk = Walk(
-        program,
-        oracle,
-        tol,
-        chosen.calls(program) if max_calls is None else max_calls,
-        np.inf if max_seconds is None else max_seconds,
-        random_state,
+    chosen = choose(options.method, program, guided=not given.exact and given.soft() is not None)
+    asked = given
+    if given.calibrates or (chosen.calibrates and not given.exact):
+        asked = given.calibrated() or given
+    elif given.exact:
+        warn_if_refuted(given)
+    program = problem.bind(asked.axes, asked.margins)
+    budget = Budget(
+        chosen.calls(program) if options.max_calls is None else options.max_calls,
+        np.inf if options.max_seconds is None else options.max_seconds,
     )
-    walk.ask_all(_start_losses(start, program))
-    if chosen.head_start:
-        head_start(program, walk, chosen)
-    outcome = run(chosen, program, walk, callback, verbose)
+    walk = Walk(program, asked, options.tol, budget, options.random_state)
+    walk.ask_all(_start_losses(options.start, program))
+    outcome = run(chosen, program, walk, options.callback, options.verbose)
     policy, weights, u = _policy(program, walk, outcome.best)
+    if asked.calibration is not None and not asked.exact and isinstance(policy, Policy):
+        plain = plain_rule(problem, given, walk, policy, u)
+        if plain is not None:
+            program, walk = plain.program, plain
+            policy, weights, u = _policy(program, walk, plain.single(len(plain.vertices) - 1))
     tensor = _tensor(walk, weights, program)
     known = bool(np.isfinite(outcome.bound))
     value = program.value(u)
@@ -284,42 +290,53 @@ def solve(
         value=program.sign * value + 0.0,
         bound=program.sign * outcome.bound + 0.0,
         gap=max(value - outcome.bound, 0.0) if known else float("inf"),
-        certified=oracle.exact and known,
+        certified=given.exact and known,
         status=outcome.status,
         constraints=_records(program, outcome, u),
         history=outcome.history,
-        n_oracle_calls=walk.calls,
-        seconds=walk.seconds,
+        n_oracle_calls=budget.calls,
+        seconds=budget.seconds,
         method=chosen.name,
         problem=str(problem),
-        _judge=_judge_of(problem, oracle, policy),
+        calibration=asked.report,
+        calibrated=None if walk.guide is None else Calibrated.of(program.sign, walk.guide),
+        _judge=_judge_of(problem, given, policy),
     )
-    return result.with_provenance(**_provenance(problem, oracle, result))
+    if given.calibrates:
+        warn_if_labels_disagree(result)
+    return result.with_provenance(**_provenance(problem, given, result))
 
 
-def _judge_of(problem: Problem, oracle: Oracle, policy: Any) -> Callable[[], Judgement | None] | None:
+def _rows_of(oracle: OracleBase) -> Rows | None:
+    """Return the rows that a policy can be judged by: all of them in memory, else a sample; None if there are none."""
+    return oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
+
+
+def _judge_of(problem: Problem, oracle: OracleBase, policy: Any) -> Callable[[], Judgement | None] | None:
     """Return what judges a policy by counted labels when somebody asks; None where rows are not at hand."""
-    if isinstance(policy, ModelPolicy) or not isinstance(oracle, Sampling):
+    if isinstance(policy, ModelPolicy) or oracle.n_rows is None:
         return None
 
-    def judged() -> Judgement:
-        whole = isinstance(oracle, PluginOracle)
-        rows = oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
-        note = "" if whole else f"judged by a sample of {len(rows):,} rows"
+    def judged() -> Judgement | None:
+        rows = _rows_of(oracle)
+        if rows is None:
+            return None
+        note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"
         return judge(problem, evidence(policy, rows), len(rows), note)
 
     return judged
 
 
-def _provenance(problem: Problem, oracle: Oracle, result: Result) -> dict[str, Any]:
+def _provenance(problem: Problem, oracle: OracleBase, result: Result) -> dict[str, Any]:
     return {
         "objective": str(problem.objective),
         "direction": "maximize" if problem.sign < 0 else "minimize",
         "constraints": [str(constraint) for constraint in problem.constraints],
-        "confusion": "model" if oracle.exact else "labels",
+        "confusion": "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels",
+        "calibration": "none" if result.calibration is None else result.calibration.family,
         "method": result.method,
         "status": result.status,
-        "rows": len(oracle.rows) if isinstance(oracle, PluginOracle) else None,
+        "rows": oracle.n_rows,
         "metricfit": metricfit.__version__,
         "reached": [result.value, *(record.value for record in result.constraints)],
     }
@@ -355,21 +372,24 @@ def _policy(
         [Rule(float(weights[a, t]), walk.vertices[t].loss[a]) for t in mixture]
         for a, mixture in enumerate(used)
     ]
-    return Policy(program.axes, program.layout, *_with_single(program, walk.oracle, rules)), weights, u
+    mixtures, single = _with_single(program, walk.oracle, rules)
+    policy = Policy(program.axes, program.layout, mixtures, single, calibration=walk.oracle.calibration)
+    return policy, weights, u
 
 
 def _with_single(
-    program: Program, oracle: Any, rules: list[list[Rule]]
+    program: Program, oracle: OracleBase, rules: list[list[Rule]]
 ) -> tuple[tuple[tuple[Rule, ...], ...], tuple[int, ...]]:
     """Return the rules of each cell with the one that decides alone, and its place: without a weight if it is new."""
-    if not any(len(mixture) > 1 for mixture in rules) or not isinstance(oracle, Sampling):
+    sample = oracle.sample() if any(len(mixture) > 1 for mixture in rules) else None
+    if sample is None:
         heaviest = tuple(int(np.argmax([rule.weight for rule in mixture])) for mixture in rules)
         return tuple(map(tuple, rules)), heaviest
     mixtures = [
         (np.array([rule.weight for rule in mixture]), np.array([rule.loss for rule in mixture]))
         for mixture in rules
     ]
-    alone = deterministic(program, oracle.sample(), oracle.exact, mixtures)
+    alone = deterministic(program, sample, oracle.exact, mixtures)
     for mixture, loss in zip(rules, alone, strict=True):
         if len(mixture) > 1:
             mixture.append(Rule(0.0, loss))

@@ -14,7 +14,7 @@ from metricfit.oracles import PluginOracle, Rows, in_memory
 from metricfit.oracles.files import blocks
 from metricfit.oracles.sampled import CountedSample, SampledOracle
 from metricfit.problem import Problem
-from metricfit.solve import solve
+from metricfit.solving import solve
 
 ROWS, CLASSES = 20_000, 6
 

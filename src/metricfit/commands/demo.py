@@ -14,7 +14,7 @@ from metricfit.oracles import PluginOracle, Rows
 from metricfit.policy import Policy
 from metricfit.problem import Problem
 from metricfit.result import Result
-from metricfit.solve import solve, with_expected
+from metricfit.solving import solve, with_expected
 
 ROWS, FITTED = 40_000, 20_000
 CONSTRAINTS = ("precision('fraud') >= 0.9", "equal_opportunity(over='region', c='fraud') <= 0.05")

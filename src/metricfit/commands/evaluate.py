@@ -11,10 +11,8 @@ from metricfit.commands.apply import load_policy
 from metricfit.commands.errors import BROKEN, DONE, DataError, UsageError, blamed_on, blamed_on_text
 from metricfit.commands.expected import of_most_probable, of_policy
 from metricfit.commands.scores import read_scores
-from metricfit.commands.terminal import show
-from metricfit.functions.binding import Binding
-from metricfit.metrics import Constraint, parse
 from metricfit.commands.summary import number
+from metricfit.commands.terminal import show
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.policy.evaluation import check_names
@@ -59,6 +57,7 @@ def run(options: Namespace) -> int:
         summary.other_decisions(after),
     ]
     verdicts: list[str] = []
+    records: list[dict[str, Any]] = []
     if metrics:
         with blamed_on(DataError, f"{options.scores}: "):
             frame = policy.evaluate(
@@ -66,9 +65,14 @@ def run(options: Namespace) -> int:
             )
         found, verdicts = _table(frame, given)
         blocks.append(found)
+        records = frame.to_dict("records")
     elif options.by:
         raise UsageError("--by: the policy does not say what it was fitted for; name metrics with --metric")
-    print("\n\n".join(block for block in blocks if block))
+    if options.json:
+        document = {"policy": options.policy, "rows": len(rows), "metrics": records}
+        as_json.show(document | as_json.of_rates(before, after))
+    else:
+        show(*blocks)
     return BROKEN if "broken" in verdicts else DONE
 
 

@@ -6,10 +6,9 @@ import sys
 from argparse import Namespace
 from shlex import quote
 
-from metricfit.commands import as_json, summary
 import numpy as np
 
-from metricfit.commands import summary
+from metricfit.commands import as_json, summary
 from metricfit.commands.errors import DONE, INFEASIBLE, CommandError, DataError, blamed_on, blamed_on_text
 from metricfit.commands.expected import even_margins, of_most_probable
 from metricfit.commands.scores import as_class, read_scores
@@ -22,10 +21,11 @@ from metricfit.functions.binding import Binding
 from metricfit.methods import FEASIBLE, choose
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.metrics.rates import Named
+from metricfit.options import Options
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.problem import Problem
 from metricfit.result import Result
-from metricfit.solve import confirmed, solve, with_expected
+from metricfit.solving import confirmed, solve, with_expected
 from metricfit.trust.confidence import kept_apart
 
 
@@ -101,15 +101,23 @@ def _check(problem: Problem, axes: Axes, goal: str, method: str) -> None:
 
 
 def _solve(problem: Problem, rows: Rows, options: Namespace) -> Result:
-    budget = (options.method, options.tol, options.max_calls, options.max_seconds)
+    how = Options(
+        options.method,
+        options.tol,
+        options.max_calls,
+        options.max_seconds,
+        options.seed,
+        # A terminal shows a line of progress unasked.
+        verbose=options.verbose + sys.stderr.isatty(),
+    )
     oracle = PluginOracle(rows, options.confusion)
     try:
         if options.confidence is not None:
             kept = kept_apart(rows.labels, rows.cells, 2, options.seed or 0)
-            parts = [rows.take(np.flatnonzero(which)) for which in (~kept, kept)]
-            return confirmed(problem, *parts, options.confidence, oracle.exact, 1, *budget, options.seed)
-        result = solve(problem, oracle, *budget, options.seed, verbose=options.verbose)
-        return result if options.no_expect else with_expected(problem, oracle, result, *budget)
+            tuning, apart = (rows.take(np.flatnonzero(which)) for which in (~kept, kept))
+            return confirmed(problem, oracle.on(tuning), apart, options.confidence, how)
+        result = solve(problem, oracle, how)
+        return result if options.no_expect else with_expected(problem, oracle, result, how)
     except InfeasibleError as error:
         raise _infeasible(error) from error
     except UnconfirmedError as error:

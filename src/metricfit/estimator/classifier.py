@@ -20,12 +20,13 @@ from metricfit.estimator.decider import Decider
 from metricfit.estimator.inputs import attributes_of, classes_of, one_kind, rehearse, seed_of
 from metricfit.messages import unknown
 from metricfit.methods import Method
-from metricfit.options import check_options, threads
+from metricfit.options import Options, check_options, threads
+from metricfit.oracles import PluginOracle
 from metricfit.policy import Policy
 from metricfit.policy.mixture import RANDOMIZE
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 from metricfit.result import Result
-from metricfit.solve import confirmed, optimize
+from metricfit.solving import confirmed, optimize
 from metricfit.trust.confidence import check_confidence, kept_apart
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
 
@@ -126,7 +127,7 @@ class MetricClassifier(Decider):
         constraints: ConstraintLike | Iterable[ConstraintLike] = (),
         *,
         method: str | Method = "auto",
-        confusion: Literal["labels", "model"] = "labels",
+        confusion: Literal["labels", "calibrated", "model"] = "labels",
         cv: Any = 5,
         decisions: Iterable[object] | None = None,
         attributes: str | Iterable[str] | None = None,
@@ -266,18 +267,13 @@ class MetricClassifier(Decider):
         some = part(tuning)
         held_out, model = self._held_out(*some[:2], classes, some[2], frozen)
         model = fit_clone(self.estimator, *some) if model is None else model
+        tuned = rows(tuning[held_out.rows], held_out.proba, held_out.weights(some[2]))
         result = confirmed(
             problem,
-            rows(tuning[held_out.rows], held_out.proba, held_out.weights(some[2])),
+            PluginOracle(tuned, self.confusion, threads(self.n_jobs)),
             rows(kept, class_proba(model, part(kept)[0], classes)),
             float(self.confidence),  # type: ignore[arg-type]
-            self.confusion == "model",
-            threads(self.n_jobs),
-            self.method,
-            self.tol,
-            self.max_calls,
-            self.max_seconds,
-            seed,
+            Options(self.method, self.tol, self.max_calls, self.max_seconds, seed),
         )
         held_out = OutOfFold(tuning[held_out.rows], held_out.proba)
         return self._kept(model, result, classes, seed, held_out)

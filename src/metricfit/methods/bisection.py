@@ -102,7 +102,7 @@ class Bisection(Pruned):
             level = _between(low, high)
             inner = replace(program, objective=level_goal(program, level))
             beaten = False
-            for iterate in generate(inner, walk, columns, PROBES):
+            for iterate in generate(inner, walk, columns):
                 value = inner.value(iterate.u)
                 beaten = value <= 0 and program.excess(iterate.u) <= FEASIBLE
                 if beaten:

@@ -15,7 +15,6 @@ from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Scan
 from metricfit.types import FloatArray
 
-
 # How a rule's confusion is counted: by labels, or by probabilities, calibrated first or as they are.
 Confusion = Literal["labels", "calibrated", "model"]
 

@@ -116,6 +116,11 @@ class PluginOracle(OracleBase):
         rows = self.sample() if self.costly else self.rows
         return Scan(rows, 1.0 if self.exact else trust, loss, layout, self.engine)
 
+    def on(self, rows: Rows) -> PluginOracle:
+        """Return the same kind of oracle on other rows."""
+        kind: Confusion = "calibrated" if self.calibrates else "model" if self.exact else "labels"
+        return PluginOracle(rows, kind, self.threads)
+
     def soft(self) -> PluginOracle:
         """Return the oracle that counts the same rows by their probabilities."""
         return PluginOracle(self.rows, "model", self.threads, self.calibration, self.report)

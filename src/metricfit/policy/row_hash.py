@@ -233,7 +233,10 @@ def _column_words(column: Any) -> UInt64Array:
         return _number_words(column)
     known: dict[str, int] = {}
     codes = [known.setdefault(_text_of(value), len(known)) for value in column.tolist()]
-    table = [int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "little") for text in known]
+    table = [
+        int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "little")
+        for text in known
+    ]
     return np.array(table, dtype=np.uint64)[codes] if codes else np.zeros(0, np.uint64)
 
 
@@ -244,6 +247,8 @@ def _text_of(value: Any) -> str:
 
 def _number_words(values: Any) -> UInt64Array:
     with np.errstate(under="ignore", over="ignore"):
-        single: Any = np.asarray(values).astype(np.float32) + np.float32(0)  # -0.0 and 0.0 have different bits
+        single: Any = np.asarray(values).astype(np.float32) + np.float32(
+            0
+        )  # -0.0 and 0.0 have different bits
     single[np.isnan(single)] = np.nan  # one of the many that there are
     return np.asarray(np.ascontiguousarray(single).view(np.uint32).astype(np.uint64))

@@ -249,12 +249,12 @@ def _error(constraint: Constraint, seen: Any) -> float:
 
 def _end(constraint: Constraint, rows: Rows) -> float:
     """Return the most cautious value that the metric can have."""
-    low, high = Binding.of(rows.axes, rows.margins(soft=False)).take(constraint.metric).reach()
+    low, high = Binding.of(rows.axes, rows.margins()).take(constraint.metric).reach()
     return float(high[0]) if constraint.sense == ">=" else float(low[0])
 
 
 def _largest(constraint: Constraint, decided: Decided, before: Decided, level: float) -> Tested:
-    margins: FloatArray = before.rows.margins(soft=False)
+    margins: FloatArray = before.rows.margins()
     found = [tested(claim, decided, before, level) for claim in claims(constraint, before.rows.axes, margins)]
     return max(found, key=lambda test: test.p, default=Tested(0.0, "always true"))
 

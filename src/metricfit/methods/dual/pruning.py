@@ -23,7 +23,7 @@ from metricfit.methods.master.fewer_rules import fewer_rules
 from metricfit.methods.master.generation import generate
 from metricfit.methods.master.mixtures import SPARE
 from metricfit.methods.starts import balanced_loss
-from metricfit.oracles.base import Vertex
+from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.problem import Program
 from metricfit.solvers.lp import LinearProgram
 from metricfit.types import FloatArray, IntArray
@@ -44,7 +44,7 @@ def distinct(walk: Walk) -> IntArray:
     return np.array(list(first.values()))
 
 
-class Pool:
+class Pool(OracleBase):
     """An oracle over the rules that a walk has found: for each cell the cheapest of them, exactly."""
 
     exact = True

@@ -45,7 +45,7 @@ class Guide:
 
     def rounds(self) -> Iterator[Iterate]:
         """Yield the mixture of each round, counted by labels; the first outcome is left in ``walk.guide``."""
-        factor = np.ones(shape_of(self.program.layout, self.program.axes))
+        factor: FloatArray = np.ones(shape_of(self.program.layout, self.program.axes))
         for attempt in range(self.settings.rounds):
             try:
                 outcome, weights = self._solved(self.program, factor, attempt)

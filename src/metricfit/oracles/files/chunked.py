@@ -173,9 +173,7 @@ class ChunkedOracle(OracleBase):
     2
     """
 
-    def __init__(
-        self, rows: ChunkedRows, confusion: Confusion = "labels", threads: int = 1
-    ) -> None:
+    def __init__(self, rows: ChunkedRows, confusion: Confusion = "labels", threads: int = 1) -> None:
         self.rows, self.axes, self.threads = rows, rows.axes, threads
         self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
         self.n_rows = len(rows)

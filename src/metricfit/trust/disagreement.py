@@ -1,0 +1,45 @@
+"""Warnings where probabilities and labels disagree by more than sampling error."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from metricfit.calibration import refuted
+from metricfit.exceptions import CalibrationWarning
+from metricfit.oracles.base import OracleBase
+
+
+def warn_if_refuted(oracle: OracleBase) -> None:
+    """Warn where the labels refute the probabilities that are trusted as they are."""
+    rows = oracle.sample()
+    if rows is None:
+        return
+    found = refuted(rows.proba, rows.labels, rows.weights, rows.cells, len(rows.axes.cells))
+    if found:
+        worst, cells = found[0], rows.axes.cells
+        where = f" in the cell {cells.values[worst.cell]} of {cells.names}" if worst.cell is not None else ""
+        what = "they are" if worst.label is None else f"those of class {rows.axes.classes[worst.label]!r} are"
+        said = f"{what} {worst.direction}{where} (p = {worst.p_value:.1g})"
+        warnings.warn(
+            f"the labels refute the probabilities: {said}. Values and bounds hold only if the probabilities are right; "
+            "use confusion='calibrated', which sets them right by the labels first",
+            CalibrationWarning,
+            stacklevel=4,
+        )
+
+
+def warn_if_labels_disagree(result: Any) -> None:
+    """Warn where a constraint's value by calibrated probabilities lies outside its interval by counted labels."""
+    if not result.constraints or result.counted is None:
+        return
+    for record, counted in zip(result.constraints, result.counted.constraints, strict=True):
+        if not counted.low <= record.value <= counted.high and counted.low < counted.high:
+            warnings.warn(
+                f"{record.name}: calibrated probabilities say {record.value:.3f}, the labels of the same rows "
+                f"{counted.value:.3f} [{counted.low:.3f}, {counted.high:.3f}]. Use confusion='labels', where the labels "
+                "have the last word",
+                CalibrationWarning,
+                stacklevel=4,
+            )
+            return
