@@ -165,7 +165,8 @@ def _best(program: Program, walk: Walk) -> int:
 def _surrogate(surrogate: Program, program: Program, walk: Walk) -> FloatArray:
     """Return the loss that is priced at the (nearly) best mixture for a concave metric."""
     inner = walk.beside(surrogate, walk.oracle)
-    u = inner.vectors[inner.ask(balanced_loss(surrogate, walk.oracle.margins))]
+    place = inner.ask(balanced_loss(surrogate, walk.oracle.margins))
+    u = inner.vectors[place]
     for iterate in islice(descend(surrogate, inner, Profile(surrogate), 0), SURROGATE_STEPS):
         u = iterate.u
     loss = surrogate.loss(surrogate.objective.gradient(u))
