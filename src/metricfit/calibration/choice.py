@@ -80,7 +80,7 @@ def fit(
     proba, n = np.asarray(proba), np.shape(proba)[1]
     most = settings.rows(n)
     data = proba, np.asarray(labels), weights, cells
-    rows = sample(*data, min(most, settings.choice_rows), settings.folds, seed)
+    rows = sample(*data, settings.choosing_rows(n), settings.folds, seed)
     if len(rows.labels) < 2 * settings.folds or n < 2:
         none = _none(rows, settings)
         return Calibration.identity(n), _report(
@@ -142,7 +142,7 @@ def candidates(rows: Sample, settings: Settings) -> Iterator[Entry]:
     entries: list[Entry] = [none]
     starts: list[FloatArray] = [np.zeros(simple.size)]
     for name in ("temperature", "bias", "temperature_bias"):
-        if name == "bias" and n > settings.vector_classes:
+        if name == "bias" and n > settings.bias_classes:
             continue
         # Both simple families lead to the one with both; the nearer one is the better start.
         nearest = int(np.argmin([rows.weights @ entry.losses for entry in entries]))
@@ -172,12 +172,13 @@ def candidates(rows: Sample, settings: Settings) -> Iterator[Entry]:
             entry, params = _parametric(richer, Family(name, ridge), floor, params, rows, settings)
             if not families.upright(richer, params):
                 break
+            entries.append(entry)
             yield entry
             if place and rows.weights @ entry.losses >= least:
                 break
             least = min(least, rows.weights @ entry.losses)
     if rows.effective >= settings.isotonic_rows * n and n <= settings.matrix_classes:
-        yield _isotonic(rows, settings)
+        yield from _isotonic(rows, min(entries, key=lambda entry: float(rows.weights @ entry.losses)), settings)
 
 
 def _floors(rows: Sample, settings: Settings) -> list[float]:
@@ -212,21 +213,25 @@ def _parametric(
     return Entry(family.name, family.ridge, logits, evaluate(logits, rows.labels)[0], final), params
 
 
-def _isotonic(rows: Sample, settings: Settings) -> Entry:
+def _isotonic(rows: Sample, best: Entry, settings: Settings) -> Iterator[Entry]:
+    """Yield the candidate with curves, unless it is worse than the best so far in the first fold."""
     orders: list[IntArray] = [np.argsort(column, kind="stable") for column in rows.proba.T]
-    logits = np.empty_like(rows.proba)
+    logits, losses = np.empty_like(rows.proba), np.empty(len(rows.labels))
     for fold in rows.folds:
         rest = np.ones(len(logits), dtype=bool)
         rest[fold] = False
         made = curves.fitted(rows.proba, rows.labels, rows.weights, orders, rest)
         logits[fold] = curves.logits(made, rows.proba[fold])
+        losses[fold] = evaluate(logits[fold], rows.labels[fold])[0]
+        if fold.start == 0 and rows.weights[fold] @ (losses[fold] - best.losses[fold]) > 0:
+            return
 
     def final(all_rows: Sample) -> Calibration:
         order: list[IntArray] = [np.argsort(column, kind="stable") for column in all_rows.proba.T]
         made = curves.fitted(all_rows.proba, all_rows.labels, all_rows.weights, order, None)
         return curves.calibration_of(made, settings.floors[0])
 
-    return Entry("isotonic", 0.0, logits, evaluate(logits, rows.labels)[0], final)
+    yield Entry("isotonic", 0.0, logits, losses, final)
 
 
 def candidates_in_cells(rows: Sample, base: Entry, n_cells: int, settings: Settings) -> Iterator[Entry]:
