@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from metricfit.calibration import SETTINGS, fit
-from metricfit.calibration.choice import candidates
+from metricfit.calibration.candidates import candidates
 from metricfit.calibration.folds import sample
 from metricfit.calibration.model import FAMILIES
 

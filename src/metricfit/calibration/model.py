@@ -151,7 +151,7 @@ class Calibration:
             np.copyto(made, proba)
             return made
         apply = self._curved if self.curves is not None else self._softmax
-        for block in row_blocks(*proba.shape, BLOCK_ENTRIES):
+        for block in row_blocks(*proba.shape, entries=BLOCK_ENTRIES):
             part = apply(proba[block], None if cells is None else cells[block], proba.dtype.type)
             np.divide(part, np.einsum("ij->i", part)[:, None], out=made[block])
         return made
@@ -179,7 +179,7 @@ class Calibration:
 
     @cached_property
     def _mild(self) -> bool:
-        """Whether exponentials need no shift: the likeliest class of a row, at least 1/n, is neither lost nor too large."""
+        """Whether exponentials need no shift: that of the likeliest class, at least 1/n, is never lost or too large."""
         if self.matrix is not None and (self.matrix.ndim == 2 or (self.matrix <= 0).any()):
             return False
         most = self.steepness.max() * (1.0 if self.matrix is None else self.matrix.max())
