@@ -151,7 +151,7 @@ class Calibration:
             np.copyto(made, proba)
             return made
         apply = self._curved if self.curves is not None else self._softmax
-        for block in row_blocks(*proba.shape, entries=BLOCK_ENTRIES):
+        for block in row_blocks(len(proba), self.n, BLOCK_ENTRIES):
             part = apply(proba[block], None if cells is None else cells[block], proba.dtype.type)
             np.divide(part, np.einsum("ij->i", part)[:, None], out=made[block])
         return made
