@@ -10,8 +10,10 @@ class Settings:
     """How calibrations are fitted and chosen.
 
     Ridges are precisions: a ridge of 4 says that a parameter is expected within 1/2 of no change, and counts as
-    much as the labels of the rows say otherwise. They were tuned by ``benchmarks/worlds/calibration.py`` on the
-    log loss of new rows.
+    much as the labels of the rows say otherwise. All were decided on the log loss of new rows, by
+    ``benchmarks/worlds/calibration.py``: 13 data sets with features (digits to CovType, 124 to 80,000 rows) under
+    logistic regression, boosted trees, naive Bayes and forests, five of them with groups that the models do not
+    see, six sets of stored probabilities with up to 945 classes, and generated ones.
 
     Attributes
     ----------
