@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from metricfit.calibration import SETTINGS, fit
-from metricfit.calibration.choice import candidates
+from metricfit.calibration.candidates import candidates
 from metricfit.calibration.folds import sample
 from metricfit.calibration.model import FAMILIES
 
@@ -140,7 +140,7 @@ def log_loss(P, y) -> float:
 def judged(P, y, cells, P_new, y_new, cells_new) -> dict[str, float]:
     """Return the log loss on new rows of each family, at the ridge that its folds choose, and of the choice."""
     n_cells = max(cells.max(), cells_new.max()) + 1
-    rows = sample(P, y, None, cells, min(SETTINGS.rows(P.shape[1]), SETTINGS.choice_rows), SETTINGS.folds)
+    rows = sample(P, y, None, cells, SETTINGS.choosing_rows(P.shape[1]), SETTINGS.folds)
     tried: dict[str, list] = {}
     for entry in candidates(rows, SETTINGS):
         tried.setdefault(entry.name, []).append(entry)

@@ -12,8 +12,7 @@ import pytest
 from calibration.generated import right, softmax
 
 import metricfit
-from metricfit.calibration import Calibration, fit
-from metricfit.data import validation
+from metricfit.calibration import Calibration, fit, model
 
 RANDOM = np.random.default_rng(0)
 CURVES = tuple((np.array([0.1, 0.5, 0.9]), np.array([0.05, 0.4, 0.95])) for _ in range(3))
@@ -84,7 +83,7 @@ def test_dtypes_sums_and_input(calibration, dtype):
 def test_blocks_and_out(calibration, monkeypatch):
     proba, cells = rows(300)
     whole = calibration(proba, cells)
-    monkeypatch.setattr(validation, "BLOCK_ENTRIES", 21)
+    monkeypatch.setattr(model, "BLOCK_ENTRIES", 21)
     np.testing.assert_allclose(calibration(proba, cells), whole, atol=1e-12)
     assert calibration(proba, cells, out=proba) is proba
     np.testing.assert_allclose(proba, whole, atol=1e-12)
@@ -108,6 +107,16 @@ def test_round_trips(calibration):
 
 def test_extreme_biases_leave_numbers():
     made = Calibration("bias", [[500.0, -500.0]])(np.array([[0.0, 1.0], [0.5, 0.5]], np.float32))
+    assert np.isfinite(made).all()
+    np.testing.assert_allclose(made.sum(axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("steepness", [1.0, 60.0])
+@pytest.mark.parametrize("bias", [[[30.0, -30.0]], [[300.0, -300.0]]])
+@pytest.mark.parametrize("matrix", [None, [0.5, 20.0]])
+def test_extreme_logits_leave_numbers(steepness, bias, matrix):
+    proba = np.array([[0.0, 1.0], [0.5, 0.5], [1e-30, 1.0]], np.float32)
+    made = Calibration("vector", bias, matrix, [steepness])(proba)
     assert np.isfinite(made).all()
     np.testing.assert_allclose(made.sum(axis=1), 1, atol=1e-6)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ from metricfit.data.validation import row_blocks
 from metricfit.messages import unknown
 from metricfit.types import FloatArray, IntArray
 
+# Entries of a block of rows, which stays in the fastest memory while several steps go over it.
+BLOCK_ENTRIES = 1 << 15
+# Exponentials of less than this, and of a few times less than minus this, are numbers of single precision.
+EXPONENT = 40.0
 FAMILIES = ("none", "bias", "temperature", "temperature_bias", "vector", "dirichlet", "isotonic")
 # One for each class: the probabilities at which a curve bends, and its values there.
 Curves = tuple[tuple[FloatArray, FloatArray], ...]
@@ -142,40 +147,56 @@ class Calibration:
         if cells is None and self.cells > 1:
             raise ValueError(f"cells is missing: this calibration tells {self.cells} cells apart")
         made = np.empty_like(proba, order="C") if out is None else out
+        if self.is_identity:
+            np.copyto(made, proba)
+            return made
         apply = self._curved if self.curves is not None else self._softmax
-        for block in row_blocks(*proba.shape):
-            if self.is_identity:
-                made[block] = proba[block]
-                continue
+        for block in row_blocks(len(proba), self.n, BLOCK_ENTRIES):
             part = apply(proba[block], None if cells is None else cells[block], proba.dtype.type)
             np.divide(part, np.einsum("ij->i", part)[:, None], out=made[block])
         return made
 
     def _softmax(self, proba: FloatArray, cells: IntArray | None, kind: Any) -> FloatArray:
-        """Return unscaled probabilities, the largest of each row close to 1."""
+        """Return unscaled probabilities, the largest of each row neither too large nor too small for its kind."""
         lifted = np.maximum(proba, kind(self.floor))
         if self.matrix is None and (self.steepness == 1).all():
             # Biases alone are factors, which saves the logarithms.
-            factors = np.exp(self.bias - self.bias.max(axis=1, keepdims=True))
-            lifted *= _of_cell(np.maximum(factors, np.finfo(np.float32).tiny).astype(kind), cells)
+            lifted *= _of_cell(self._factors.astype(kind), cells)
             return lifted
         logits = np.log(lifted, out=lifted)
-        if self.matrix is not None:
-            matrix = self.matrix.astype(kind)
-            logits = logits @ matrix.T if matrix.ndim == 2 else np.multiply(logits, matrix, out=logits)
-        logits *= _of_cell(self.steepness.astype(kind)[:, None], cells)
-        logits += _of_cell(self.bias.astype(kind), cells)
-        logits -= logits.max(axis=1, keepdims=True)
+        if self.matrix is not None and self.matrix.ndim == 2:
+            logits = logits @ self.matrix.T.astype(kind)
+            logits *= _of_cell(self.steepness.astype(kind)[:, None], cells)
+        else:
+            factors = self.steepness[:, None] * (1.0 if self.matrix is None else self.matrix)
+            logits *= _of_cell(factors.astype(kind), cells)
+        if self.bias.any():
+            logits += _of_cell(self.bias.astype(kind), cells)
+        if not self._mild:
+            logits -= logits.max(axis=1, keepdims=True)
         with np.errstate(under="ignore"):
             return np.exp(logits, out=logits)
 
+    @cached_property
+    def _mild(self) -> bool:
+        """Whether exponentials need no shift: that of the likeliest class, at least 1/n, is never lost or too large."""
+        if self.matrix is not None and (self.matrix.ndim == 2 or (self.matrix <= 0).any()):
+            return False
+        most = self.steepness.max() * (1.0 if self.matrix is None else self.matrix.max())
+        return bool(most * np.log(self.n) + np.abs(self.bias).max() < EXPONENT)
+
+    @cached_property
+    def _factors(self) -> FloatArray:
+        """Of each cell and class, what biases alone multiply by; the smallest are numbers of single precision too."""
+        factors = np.exp(self.bias - self.bias.max(axis=1, keepdims=True))
+        return np.maximum(factors, np.finfo(np.float32).tiny)
+
     def _curved(self, proba: FloatArray, cells: IntArray | None, kind: Any) -> FloatArray:
         assert self.curves is not None
-        factors = np.exp(self.bias - self.bias.max(axis=1, keepdims=True))
         values = np.empty(proba.shape, kind)
         for i, (x, y) in enumerate(self.curves):
             values[:, i] = np.interp(proba[:, i], x, y)
-        values *= _of_cell(np.maximum(factors, np.finfo(np.float32).tiny).astype(kind), cells)
+        values *= _of_cell(self._factors.astype(kind), cells)
         return values
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from metricfit.calibration.candidates import Entry
+from metricfit.calibration.folds import Sample
+from metricfit.calibration.linear_logits import evaluate
+from metricfit.calibration.model import Calibration
 from metricfit.types import FloatArray, IntArray
 
 # Equally wide bins of the calibration error, as is usual.
@@ -92,3 +97,39 @@ def class_errors(proba: FloatArray, labels: IntArray, weights: FloatArray) -> Fl
     told = np.bincount(place.ravel(), (weights[:, None] * proba).ravel(), BINS * n)
     seen = np.bincount(place[np.arange(len(labels)), labels], weights, BINS * n)
     return np.asarray(np.abs(told - seen).reshape(BINS, n).sum(axis=0) / max(weights.sum(), 1e-300))
+
+
+def report_on(
+    rows: Sample,
+    n_cells: int,
+    entries: Sequence[Entry],
+    chosen: Entry,
+    after: FloatArray,
+    calibration: Calibration,
+) -> Report:
+    """Return the report on the candidate chosen; `after` are losses of rows that took no part in the choice."""
+    share = rows.weights / max(rows.weights.sum(), 1e-300)
+    before = entries[0].losses
+    cell_share = np.maximum(np.bincount(rows.cells, share, n_cells), 1e-300)
+    facts = zip(
+        np.bincount(rows.cells, minlength=n_cells).tolist(),
+        (np.bincount(rows.cells, share * before, n_cells) / cell_share).tolist(),
+        (np.bincount(rows.cells, share * after, n_cells) / cell_share).tolist(),
+        np.broadcast_to(calibration.steepness, n_cells).tolist(),
+        map(tuple, np.broadcast_to(calibration.bias, (n_cells, calibration.n)).tolist()),
+        strict=True,
+    )
+    made = evaluate(chosen.logits, rows.labels)[1]
+    return Report(
+        calibration.family,
+        chosen.ridge,
+        calibration.cells > 1,
+        len(rows.labels),
+        rows.effective,
+        float(share @ before),
+        float(share @ after),
+        class_errors(rows.proba, rows.labels, rows.weights),
+        class_errors(made, rows.labels, rows.weights),
+        tuple(CellFacts(*each) for each in facts),
+        tuple(Candidate(e.name, e.ridge, float(share @ e.losses)) for e in entries),
+    )

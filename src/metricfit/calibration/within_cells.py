@@ -7,13 +7,17 @@ rows of each cell and fold are all that is needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from metricfit.calibration.candidates import Entry
 from metricfit.calibration.folds import Sample
 from metricfit.calibration.linear_logits import PAIRS, evaluate
-from metricfit.types import BoolArray, FloatArray, IntArray
+from metricfit.calibration.model import Calibration
+from metricfit.calibration.settings import Settings
+from metricfit.types import FloatArray, IntArray
 
 # Newton's steps, and the largest change of a parameter in one of them.
 STEPS, LONGEST = 8, 2.0
@@ -113,6 +117,44 @@ def fitted(
     return params
 
 
-def used(rows: Sample, n_cells: int) -> BoolArray:
-    """Return which cells have rows."""
-    return np.bincount(rows.cells, minlength=n_cells) > 0
+def candidates(rows: Sample, base: Entry, n_cells: int, settings: Settings) -> Iterator[Entry]:
+    """Yield candidates in which cells differ from the best common calibration, from strong to weak ridges."""
+    slopes = base.logits - rows.weights @ base.logits / rows.weights.sum()
+    q = evaluate(base.logits, rows.labels)[1]
+    groups = sums(rows, q, slopes, n_cells)
+    where = (rows.cells, fold_of(rows))
+    nothing = np.zeros(1 + q.shape[1])
+    for steep in (False, True) if base.name != "isotonic" else (False,):
+        for ridge in settings.cell_ridges:
+            shrinkage = Shrinkage(ridge, steep)
+            params = groups.step(shrinkage, nothing, leave_out=True)
+            logits = base.logits + change(params, slopes, where)
+
+            def final(all_rows: Sample, shrinkage: Shrinkage = shrinkage) -> Calibration:
+                return _cell_calibration(base.final(all_rows), all_rows, shrinkage, n_cells, settings)
+
+            losses = evaluate(logits, rows.labels)[0]
+            yield Entry(f"{base.name}, {shrinkage.name}", ridge, logits, losses, final)
+
+
+def _cell_calibration(
+    common: Calibration, rows: Sample, shrinkage: Shrinkage, n_cells: int, settings: Settings
+) -> Calibration:
+    """Return the common calibration with the changes of each cell, fitted to all its rows."""
+    if common.family == "none":
+        logits = np.log(np.maximum(rows.proba, settings.floors[0]))
+    else:
+        logits = np.log(np.maximum(common(rows.proba), 1e-300))
+    mean = rows.weights @ logits / rows.weights.sum()
+    params = fitted(rows, logits, logits - mean, shrinkage, n_cells)
+    t = np.clip(params[:, :1], settings.flattest - 1, settings.steepest - 1)
+    bias = (1 + t) * common.bias - t * mean + params[:, 1:]
+    family = common.family
+    if family == "none":
+        family = "temperature_bias" if shrinkage.steep else "bias"
+    return replace(
+        common,
+        family=family,
+        bias=bias - bias.mean(axis=1, keepdims=True),
+        steepness=common.steepness * (1 + t[:, 0]) if shrinkage.steep else common.steepness,
+    )

@@ -204,15 +204,15 @@ def check_proba(
     return array
 
 
-def row_blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Yield slices that cut the rows into blocks of about a quarter of a million entries.
+def row_blocks(rows: int, columns: int, entries: int | None = None) -> Iterator[slice]:
+    """Yield slices that cut the rows into blocks of about so many entries, a quarter of a million by default.
 
     Examples
     --------
     >>> list(row_blocks(5, BLOCK_ENTRIES // 2))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    step = max(1, BLOCK_ENTRIES // max(1, columns))
+    step = max(1, (entries or BLOCK_ENTRIES) // max(1, columns))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
 
