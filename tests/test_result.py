@@ -91,8 +91,13 @@ def test_words(result):
     assert lines[4].startswith("  precision(1) >= 0.6: 0.600000, holds, price ")
 
 
-def test_words_of_an_estimate():
-    assert "(estimated), gap" in repr(solved(confusion="labels"))
+def test_counted_labels_claim_no_bound_but_tell_that_of_the_calibrated_problem():
+    result = solved(confusion="labels")
+    assert result.bound == np.inf
+    assert result.status == "searched"
+    assert not result.certified
+    assert "none claimed; calibrated" in repr(result)
+    assert result.calibrated.value <= result.calibrated.bound + 1e-9
 
 
 def test_words_of_no_bound_at_all():
@@ -100,7 +105,7 @@ def test_words_of_no_bound_at_all():
     assert result.bound == np.inf
     assert result.gap == np.inf
     assert not result.certified
-    assert "bound  unknown" in repr(result)
+    assert "bound  none claimed" in repr(result)
 
 
 def test_words_of_a_violation():

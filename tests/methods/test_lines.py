@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 import metricfit as mf
 from metricfit.kernels.scan import Scan
-from metricfit.methods import ColumnGeneration
-from metricfit.methods.master import counted
-from metricfit.methods.master.counted import cheapest, smoothed
+from metricfit.methods.search.lines import cheapest, smoothed
 from metricfit.oracles import PluginOracle, Rows
 
 
@@ -26,8 +24,7 @@ def crooked(rows: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 class TestCheapest:
     @pytest.mark.parametrize("decision", [0, 1, 2])
-    def test_is_the_least_counted_cost_of_all_places(self, decision, monkeypatch):
-        monkeypatch.setattr(counted, "SMOOTH", 0.0)
+    def test_is_the_least_counted_cost_of_all_places(self, decision):
         proba, y = crooked(60)
         price = np.random.default_rng(1).normal(size=(1, 2, 3))
         oracle = PluginOracle(Rows.of(proba, y))
@@ -38,7 +35,7 @@ class TestCheapest:
             loss = scan.loss.copy()
             loss[0, 0, decision] = -line.weight_for(count)
             costs.append((price * oracle(loss, "diagonal").statistic).sum())
-        scan.move(line, cheapest(scan, line, price))
+        scan.move(line, cheapest(scan, line, price, smooth=0.0))
         assert (price * oracle(scan.loss, "diagonal").statistic).sum() == pytest.approx(min(costs), abs=1e-12)
 
 
@@ -60,22 +57,22 @@ class TestSmoothed:
         assert smoothed(series, at, 0.0) is series
 
 
-class TestLines:
+class TestGuided:
     @pytest.mark.parametrize("objective", ["h_mean", "micro_f1", "accuracy"])
     @pytest.mark.parametrize("seed", [0, 1, 2])
     def test_bent_probabilities_cost_little(self, objective, seed):
+        """Class by class bent probabilities are unbent by the calibration, so few rules are better by chance."""
         proba, y = crooked(seed=seed)
-        without = mf.optimize(proba, y, objective, method=ColumnGeneration(lines=0))
         result = mf.optimize(proba, y, objective)
-        assert result.value >= without.value - 1e-9
         random = np.random.default_rng(seed)
-        best = 0.0
+        drawn = []
         for weights in np.exp(2 * random.normal(size=(2000, 3))):
             C = np.zeros((3, 3))
             np.add.at(C, (y, (proba * weights).argmax(axis=1)), 1 / len(y))
-            best = max(best, _value(C, objective))
-        # Smoothing and the budget leave a little to two thousand rules drawn at random.
-        assert result.value >= best - 0.01
+            drawn.append(_value(C, objective))
+        # The best of two thousand rules drawn at random is lucky on 400 rows.
+        assert result.value >= max(drawn) - 0.03
+        assert result.value >= np.quantile(drawn, 0.97)
 
     def test_rows_of_a_cell_move_its_rules_only(self):
         """Two groups whose probabilities are bent in opposite ways need opposite thresholds."""
@@ -92,26 +89,9 @@ class TestLines:
         assert result.value >= oracle - 0.01
         assert result.constraints[0].violation <= 1e-6
 
-    def test_lines_are_counted_and_may_be_none(self):
-        proba, y = crooked()
-        for lines in (0, 1, 5):
-            result = mf.optimize(proba, y, "h_mean", method=ColumnGeneration(lines=lines), max_calls=200)
-            assert result.n_oracle_calls <= 200
-        with pytest.raises(ValueError, match="lines must be >= 0"):
-            ColumnGeneration(lines=-1)
-
     def test_probabilities_next_to_nothing_overflow_no_breakpoint(self):
         proba = np.array([[1.0, 1e-320], [0.7, 0.3], [0.4, 0.6], [1e-310, 1.0]])
         assert mf.optimize(proba, [0, 1, 0, 1], "h_mean").value >= 0.5
-
-    def test_an_exact_oracle_has_none(self):
-        proba, y = crooked()
-        first, second = (
-            mf.optimize(proba, y, "h_mean", method=ColumnGeneration(lines=lines), confusion="model")
-            for lines in (0, 24)
-        )
-        assert first.value == second.value
-        assert first.n_oracle_calls == second.n_oracle_calls
 
 
 def _value(C: np.ndarray, objective: str) -> float:
@@ -133,42 +113,3 @@ def test_a_class_that_no_priced_rule_decides_is_not_given_up():
     a = np.linspace(0.001, 0.999, 999)
     best = (3 / (2 / (1 - a) + 1 / a)).max()
     assert result.value == pytest.approx(best, abs=1e-3)
-
-
-class TestTrust:
-    """Scans count rows half by their probabilities, if labels follow these about as they should."""
-
-    def test_right_probabilities_are_trusted_and_flat_steep_or_few_ones_are_not(self):
-        random = np.random.default_rng(0)
-        proba = random.dirichlet([1.2, 0.8, 0.5], 3000)
-        y = (proba.cumsum(axis=1) > random.random((3000, 1))).argmax(axis=1)
-        assert Rows.of(proba, y).trust == 0.5
-        # A factor for each class is no matter: the shift takes it out.
-        tilted = proba * [1.0, 3.0, 0.4]
-        assert Rows.of(tilted / tilted.sum(axis=1, keepdims=True), y).trust == 0.5
-        assert Rows.of(*crooked(3000)).trust == 0.5  # a bend is no reason to follow single labels
-        assert Rows.of(1 / 6 + proba / 2, y).trust == 0.0
-        steep = proba**6 / (proba**6).sum(axis=1, keepdims=True)
-        assert Rows.of(steep, y).trust == 0.0
-        assert Rows.of(proba[:200], y[:200]).trust == 0.0
-
-    def test_they_hold_better_on_new_rows(self):
-        gains = []
-        for seed in range(6):
-            data = mf.datasets.make_fraud_triage(n_rows=4000, random_state=seed)
-            new = mf.datasets.make_fraud_triage(n_rows=40_000, random_state=seed + 50)
-            found = []
-            for trust in (0.0, 0.5):
-                with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(Rows, "trust", trust)
-                    policy = mf.optimize(data.proba, data.y, "g_mean").policy
-                found.append(_held_out(policy, new))
-            gains.append(found[1] - found[0])
-        assert np.mean(gains) > 0
-
-
-def _held_out(policy, new):
-    shares, classes = policy.decision_proba(new.proba), list(policy.axes.classes)
-    codes = np.array([classes.index(value) for value in new.y])
-    recalls = [shares[codes == i, i].mean() for i in range(len(classes))]
-    return float(np.prod(recalls) ** (1 / len(classes)))
