@@ -63,7 +63,7 @@ class Problem:
 
     @property
     def sign(self) -> int:
-        """The factor that makes the objective one to minimise; without a direction it is maximised."""
+        """The factor by which the objective becomes one to minimise; metrics without a better side are maximised."""
         return 1 if self.objective.direction < 0 else -1
 
     def __str__(self) -> str:

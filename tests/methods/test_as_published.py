@@ -10,6 +10,7 @@ from methods.problems import PROBLEMS
 
 import metricfit as mf
 from metricfit.methods import GDA, Bisection, Ellipsoid, FrankWolfe, Method, SplitFrankWolfe, Walk
+from metricfit.methods.base import Budget
 
 # Steps of the appendix's grid. The constants of the theorems are worst cases: with the room that random classifiers
 # have, the first thousand steps lead almost nowhere.
@@ -62,7 +63,7 @@ def test_the_ellipsoid_closes_in_on_the_dual_optimum(name: str) -> None:
 @pytest.mark.parametrize("method", [GAME, GDA(step="grid", room=0.5, as_published=True)])
 def test_the_answer_of_descent_and_ascent_is_a_plain_average(method: GDA) -> None:
     program, oracle = PROBLEMS["h_mean, deviation"].bind()
-    walk = Walk(program, oracle, max_calls=90)
+    walk = Walk(program, oracle, budget=Budget(90))
     *_, last = method.steps(program, walk)
     used = np.flatnonzero(last.weights)
     runs = 9 if method.step == "grid" else 1
@@ -75,7 +76,7 @@ def test_the_answer_of_descent_and_ascent_is_a_plain_average(method: GDA) -> Non
 def test_frank_wolfe_takes_the_steps_of_algorithm_1() -> None:
     program, oracle = PROBLEMS["h_mean"].bind()
     steps = 20
-    walk = Walk(program, oracle, max_calls=steps + 2)
+    walk = Walk(program, oracle, budget=Budget(steps + 2))
     *_, last = islice(FrankWolfe().steps(program, walk), steps + 1)
     # With steps of 2 / (t + 1), the rule of step t has weight 2 t / (T (T + 1)), and the first rule none.
     expected = np.arange(steps + 1) * 2 / (steps * (steps + 1))

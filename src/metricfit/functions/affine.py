@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from metricfit.types import FloatArray, IntArray
 
-# Up to so many entries a dense matrix takes less time.
+# With at most this many entries, a dense matrix is applied faster than a sparse one.
 FEW_ENTRIES = 10_000
 
 

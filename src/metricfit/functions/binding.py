@@ -22,7 +22,7 @@ from metricfit.exceptions import Undefined
 from metricfit.functions.expression import Constant, Entries, Node
 from metricfit.types import BoolArray, FloatArray, IntArray, Label
 
-# Batches of more functions (all entries of a large matrix) are not looked up among those that are there already.
+# Larger batches of functions (all entries of a large matrix) are added without a search for equal ones.
 SHARED = 4096
 
 
@@ -169,7 +169,7 @@ class Binding:
         return node
 
     def _names(self, linear: Linear) -> list[bytes]:
-        """Return what tells functions apart, so that what two metrics read is one entry of u."""
+        """Return a key that equal functions share, so that metrics which read the same function share an entry of u."""
         names = [[self.mask.tobytes()] for _ in range(linear.size)]
         for part in linear.parts:
             row, place, value = _entries(part)

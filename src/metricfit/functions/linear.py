@@ -86,7 +86,7 @@ def each_class(b: Binding) -> Linear:
 
 
 def each_decided(b: Binding) -> Linear:
-    """For each class, the rows decided so."""
+    """For each class, the rows decided as that class."""
     return Linear(column=_classes_by_decisions(b))
 
 

@@ -7,7 +7,7 @@ from numba import njit
 
 from metricfit.kernels.scan_loops import NO_WEIGHT
 
-# A factor that lets in all rows there are: probabilities below its inverse are none.
+# The largest factor tried: under it, a row takes the decision if its probability is above 1e-200.
 MOST = 1e200
 
 
@@ -49,7 +49,7 @@ def moving_rows(
         elif rate[r] > 0:
             over = other - (constant if anew else score)
             if over < low * rate[r] or over > high * rate[r]:
-                continue  # most rows are out of reach, and a quotient takes longer
+                continue  # saves a division for the many rows whose breakpoint is not of interest
             point = over / rate[r]
         else:
             continue
@@ -127,7 +127,7 @@ def _sort(at, order, bucket, positive):
 
 @njit
 def _best_count(at, order, series, here, closest, size, gain):
-    """Return how many rows to let in: where the series is smallest, and some weight does so."""
+    """Return how many rows should enter: where the series is smallest among the numbers that some weight lets enter."""
     count = order.size
     best, least = here, series[here] - gain
     for i in range(count + 1):
@@ -157,7 +157,7 @@ def sweep_ratios(
     decisions, best, proba, labels, weights, match, trust,
     columns, sweeps, reach, anywhere, gain, tol, closest, terms, sign, hit, made,
 ):  # fmt: skip
-    """Give factors and constants in turn the best value within reach; return the numbers of moves and of scans.
+    """Give factors and constants in turn their best value nearby; return the numbers of moves and of scans.
 
     Each sweep but the first goes through the weights that have moved in the last one. With ``anywhere``, factors
     may go to any positive value. A sweep that gains at most ``tol`` is the last.
@@ -185,7 +185,7 @@ def sweep_ratios(
         if factor and anywhere:
             low, high = 0.0, MOST
         own = columns[match[j]]
-        # Most rows are far from entering most decisions, and one comparison along a column says so.
+        # Most rows are far from entering most decisions; one comparison along a column finds those that are near.
         tried = _within(best, own, high if factor else slope[0, j], offset[0, j] if factor else high, members)
         count = moving_rows(
             table, column, slope, offset, cell,

@@ -218,7 +218,7 @@ def _tensor(rows: _Rows, decisions: IntArray, n_cells: int, n_decisions: int) ->
 
 
 def _chunks(P: FloatArray, size: int, chunk: int) -> list[slice]:
-    """Cut the rows into chunks: eight or more if there is enough to do, none small beside its statistic."""
+    """Cut the rows into chunks: eight or more of them if there are enough rows, each large beside its statistic."""
     entries = max(min(chunk, P.size // 8), chunk // 16, 4 * size)
     step = max(1, -(-entries // P.shape[1]))
     return [slice(start, min(start + step, len(P))) for start in range(0, len(P), step)]

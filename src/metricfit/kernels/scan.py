@@ -45,9 +45,9 @@ class Line:
     order : int array of shape (rows,)
         Their order.
     at : array of shape (rows,)
-        The breakpoints in this order, ascending: a row is decided so when the weight is larger.
+        The breakpoints in this order, ascending: a row takes the decision when the weight is larger.
     here : int
-        How many rows are decided so now.
+        How many rows have the decision now.
     apart : bool array of shape (rows + 1,)
         Whether some weight lets in just 0, 1, 2, ... rows: breakpoints may coincide.
     low, high : float
@@ -239,7 +239,7 @@ class Scan:
         if kind == "offset":
             width = np.inf if reach is None or not factors.all() else reach * float(np.abs(factors).max()) / 4
             return float(constants.min()) - width, float(constants.max()) + width
-        # A factor that turns negative would decide rows so because they are not likely of the class.
+        # With a negative factor, the rows least likely of a class would be decided as that class.
         if not np.all(factors > 0):
             return -np.inf, np.inf
         if reach is None:
@@ -266,7 +266,7 @@ class Scan:
         return data, places
 
     def change(self, line: Line, count: int) -> FloatArray:
-        """Return what the statistic changes by if ``count`` rows of a line are decided so instead of those that are."""
+        """Return the change of the statistic if ``count`` rows of a line have its decision, not ``line.here``."""
         low, high = sorted((count, line.here))
         data, places = self.changes(line, low, high)
         sums = np.bincount(places.ravel(), data.ravel(), minlength=self.loss.size)
@@ -310,7 +310,7 @@ class Scan:
         else:
             table[self.members(line.cell), decision] += weight
             self.loss[a, :, decision] -= weight
-        # The score has changed for every row decided so, moved or not.
+        # The score has changed for every row with this decision, whether it moved or not.
         rows, left = line.moving.rows, line.moving.left
         entered, out = line.order[:count], line.order[count:]
         out = out[self.decisions[rows[out]] == decision]

@@ -21,7 +21,7 @@ from metricfit.problem import Program
 UNDECIDED = 1e-9
 # Levels of Algorithm 8 that lie closer are not told apart by what GDA reaches in its share of the calls.
 HALVED = 1e-3
-# Where labels are counted, a level stands when this many rules near the priced one do not help to beat it.
+# Where labels are counted, a level counts as not beaten when scans of this many weights do not help to beat it.
 PROBES = 4
 
 

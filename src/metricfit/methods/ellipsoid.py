@@ -71,7 +71,7 @@ class Ellipsoid(Pruned):
         return mixture(program, walk)
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Yield the best mixture so far, renewed ever more rarely, and the bound of each centre."""
+        """Yield the bound of each centre, and the best mixture so far, which is computed again more and more rarely."""
         if not self.as_published:
             yield from self.opened(program, walk)
         dual = _Dual(program, walk)

@@ -1,4 +1,4 @@
-"""What is told of a run: records of its iterations, and a warning where it went astray."""
+"""What is reported of a run: records of its iterations, and a warning where it has diverged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from metricfit.types import FloatArray
 # A constraint function up to here counts as kept: the accuracy to which sums of a million weights are known.
 FEASIBLE = 1e-9
 
-# A run of this many calls should be better than guessing, and not miss by this much what guessing keeps.
+# A run of this many calls should be better than decisions at random, and should not violate by this much a constraint
+# that decisions at random keep.
 LONG_RUN = 100
 FAR_MISS = 0.01
 
@@ -40,7 +41,7 @@ class Record:
 
 
 class Standing(NamedTuple):
-    """What is known of a mixture, in minimisation; found once, since some methods take many cheap steps."""
+    """How good a mixture is, in minimisation. Computed once for each, because some methods take many cheap steps."""
 
     excess: float
     value: float
@@ -48,7 +49,7 @@ class Standing(NamedTuple):
 
     @classmethod
     def of(cls, program: Program, u: FloatArray) -> Standing:
-        """Look at u; an excess that counts as kept is not told apart from another."""
+        """Look at u. All mixtures that keep the constraints get the same excess, so that their values decide."""
         return cls(max(program.excess(u), FEASIBLE), program.value(u), program.violation(u))
 
     @property

@@ -17,7 +17,8 @@ from metricfit.solvers.lp import LinearProgram
 from metricfit.types import FloatArray
 
 NO_WEIGHTS = np.zeros(0)
-# A cone program that fails is tried again with a direction moved by this much; the bound pays for the move.
+# A cone program that fails is tried again with its direction moved by this much; the bound is lowered by what the
+# move can change.
 NUDGES = (0.0, 1e-8, 1e-6)
 
 

@@ -31,7 +31,7 @@ from metricfit.types import FloatArray, IntArray
 Prune = Literal["objective", "linear", "none"]
 PRUNES: tuple[Prune, ...] = ("objective", "linear", "none")
 
-# The mixture is as good as its rules allow up to this much, or what this many rounds reach.
+# The mixture is found up to this error, or as well as this many rounds find it.
 EXACT = 1e-7
 ROUNDS = 300
 
@@ -131,7 +131,7 @@ def pruned(program: Program, walk: Walk, best: Iterate, how: Prune) -> Iterate:
     if how == "none":
         return best
     found = linear_program(program, walk) if how == "linear" else None
-    # Where no weights of whole iterates keep the constraints, those of single cells may.
+    # If no mixture of whole rules keeps the constraints, one with other weights in each cell may.
     return mixture(program, walk) if found is None else found
 
 

@@ -5,6 +5,9 @@ r"""The exact slack step of the ellipsoid method.
 Harmonic, geometric and quadratic means of rates have a closed form: at the optimum every rate is a known
 function of one number (a sum, a mean or a norm), which solves an equation that is linear between sorted
 kinks. Maxima of linear functions make a linear program, anything else a cone program.
+
+The closed forms are kept because the cone program takes 1.3 to 4 times as long for a whole solve of 3 to 10 classes,
+and its solver fails on geometric means of 6 and 10 rates, which ends the walk early (gap 0.4 and 0.7).
 """
 
 from __future__ import annotations

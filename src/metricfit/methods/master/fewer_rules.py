@@ -1,8 +1,8 @@
-"""Few rules: the mixture that a walk ends with, in a corner of those that are as good.
+"""Few rules: among all mixtures that are as good as the one a walk ends with, find one of few rules.
 
-Interior-point solvers end in the middle of all equally good mixtures, where every rule has some weight. A
-corner has about as many rules as there are cells and binding constraints; where the objective bends, also one
-for each rate that it bends in.
+Interior-point solvers end in the middle of the set of equally good mixtures, where every rule has some weight.
+A corner of that set has about as many rules as there are cells and binding constraints; where the objective
+bends, also one for each rate that it bends in.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from metricfit.methods.search.profile import Profile
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
-# Steps from one start, and oracle calls for each step where constraints have to be priced.
+# Steps from one start, and with constraints the oracle calls for each step.
 STEPS = 6
 PRICINGS = 4
 # A unit of violation costs this many of the objective, where a walk may leave the constraints for a while.

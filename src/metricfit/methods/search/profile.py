@@ -211,7 +211,7 @@ def _violation(limit: Limit, metric: Node, points: FloatArray) -> FloatArray:
 
 
 def _grouped(data: FloatArray, places: IntArray, ends: IntArray, width: int) -> Any:
-    """Return sums of consecutive rows of changes: as many in each group as its end is behind the one before."""
+    """Return a sparse matrix whose row g is the sum of the changes from ``ends[g - 1]`` (from 0 on) to ``ends[g]``."""
     return sp.csr_array(
         (data.ravel(), places.ravel(), np.concatenate([[0], ends]) * data.shape[1]), (ends.size, width)
     )

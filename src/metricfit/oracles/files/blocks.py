@@ -1,4 +1,4 @@
-"""A block: consecutive rows of data that is never in one place, and what they add to every sum over the rows."""
+"""A block: consecutive rows of data that is larger than memory or on several machines, and what they add to sums."""
 
 from __future__ import annotations
 
