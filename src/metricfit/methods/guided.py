@@ -18,7 +18,7 @@ from metricfit.methods.master.master import Master
 from metricfit.methods.search.coordinate import FIRST, NEAR, Stage, polish
 from metricfit.methods.search.corrective import descend_within, merit
 from metricfit.methods.search.guide import Guide
-from metricfit.methods.search.lines import Lines
+from metricfit.methods.search.lines import Lines, trust_in
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.settings import SETTINGS, Settings
 from metricfit.methods.starts import argmax_loss, balanced_loss
@@ -81,8 +81,9 @@ class Guided(Method):
         return fewer_rules(program, walk, best, slack) if convex and best.weights.ndim == 2 else best
 
     def _polished(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Improve the best single rules weight by weight, by counted labels."""
-        profile = Profile(program)
+        """Improve the best single rules weight by weight; labels and probabilities count half, in the end labels alone."""
+        profile, rows = Profile(program), walk.oracle.sample()
+        trust = 0.0 if rows is None else trust_in(rows, self.settings)
 
         def best(penalty: float, count: int) -> list[int]:
             return sorted(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t], penalty))[
@@ -90,7 +91,7 @@ class Guided(Method):
             ]
 
         for place in best(1.0, self.settings.polished):
-            yield from polish(program, walk, profile, place, BROAD)
+            yield from polish(program, walk, profile, place, BROAD, trust)
         for place in best(FIRST, 1):
             yield from polish(program, walk, profile, place, CLOSE)
 
