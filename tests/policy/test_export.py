@@ -238,7 +238,7 @@ def test_onnx_takes_single_precision_and_computes_in_double():
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_rows_of_no_cell_get_the_rule_for_them(calibration):
     main, other = make("full", "dirichlet"), make("full", calibration, cells=Cells())
-    rule = dataclasses.replace(main._deterministic, otherwise=other._deterministic)
+    rule = dataclasses.replace(main.deterministic, otherwise=other.deterministic)
     proba, attributes = rows(main, 200)
     proba[0] = BAD[0]
     strange = np.arange(200) % 3 == 1
@@ -274,8 +274,8 @@ def test_rows_of_no_cell_get_the_rule_for_them(calibration):
 
 
 def test_the_rule_for_other_rows_must_fit():
-    rule = make("full")._deterministic
-    for wrong in (rule, make("full", decisions=("a",), cells=Cells())._deterministic):
+    rule = make("full").deterministic
+    for wrong in (rule, make("full", decisions=("a",), cells=Cells()).deterministic):
         with pytest.raises(ValueError, match="otherwise must be a rule without attributes"):
             dataclasses.replace(rule, otherwise=wrong)
 
