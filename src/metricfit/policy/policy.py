@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
@@ -22,7 +22,6 @@ from metricfit.kernels import counting as kernels
 from metricfit.kernels.settings import TUNED
 from metricfit.messages import unknown
 from metricfit.policy import file as policy_file
-from metricfit.policy.evaluation import evaluated
 from metricfit.policy.export import DeterministicRule, Exportable
 from metricfit.policy.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
 from metricfit.policy.row_hash import cell_keys, key_words
@@ -299,6 +298,9 @@ class Policy(Exportable):
         recall('yes')   1.00 0.34  1.00
            accuracy()   0.75 0.30  0.95
         """
+        # Metrics need SciPy, which deciding does without.
+        from metricfit.policy.evaluation import evaluated
+
         return evaluated(self, proba, y, metrics, sensitive_features, sample_weight, by)
 
     def to_dict(self) -> dict[str, Any]:
