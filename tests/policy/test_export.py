@@ -273,6 +273,23 @@ def test_rows_of_no_cell_get_the_rule_for_them(calibration):
     assert run.run(["decision"], given)[0].tolist() == [made or "" for made in expected]
 
 
+@pytest.mark.parametrize("values", [("a", "(missing)"), (1, "(missing)")])
+def test_missing_values_can_be_a_cell(values):
+    policy = make("full", cells=Cells(("g",), tuple((value,) for value in values)))
+    rule = dataclasses.replace(policy.deterministic, missing="(missing)")
+    proba, attributes = rows(policy, 50)
+    expected = decided(policy, proba, attributes)
+    gaps = [None if value == "(missing)" else value for value in attributes["g"]]
+    module = {}
+    exec(python_source.source(rule, "1"), module)
+    assert [module["decide"](p, (g,)) for p, g in zip(proba, gaps, strict=True)] == expected
+    assert module["decide"](proba[0], (math.nan,)) == module["decide"](proba[0], ("(missing)",))
+    base = duckdb.connect(":memory:")
+    base.register("scores", pd.DataFrame(columns(policy, proba, {"g": gaps})))
+    found = base.execute(sql_query.query(rule, "duckdb", keep=["id"])).fetchall()
+    assert [made for _, made in sorted(found)] == expected
+
+
 def test_the_rule_for_other_rows_must_fit():
     rule = make("full").deterministic
     for wrong in (rule, make("full", decisions=("a",), cells=Cells()).deterministic):
