@@ -71,7 +71,7 @@ def close_calls(policy: Policy, proba: Any, attributes: Any) -> Any:
     cell = policy.axes.cells.encode(attributes, len(proba))
     if policy.calibration is not None:
         proba = policy.calibration(proba, cell)
-    rule = policy._deterministic
+    rule = policy.deterministic
     scores = np.empty((len(proba), policy.axes.k))
     for a, (branch,) in enumerate(rule.branches):
         mine = cell == a

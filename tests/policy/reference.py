@@ -35,14 +35,26 @@ def cell_key(values):
     return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "little")
 
 
-def uniform(numbers, values, salt=0):
-    """Return the number in [0, 1) of a row: its probabilities, or the numbers given as its key, and its cell."""
+def uniform(probabilities, values, salt=0):
+    """Return the number in [0, 1) of a row that is told by its probabilities and its cell."""
     total = 0
-    for j, number in enumerate(numbers):
-        bits = struct.unpack("<I", struct.pack("<f", number + 0.0))[0]
+    for j, p in enumerate(probabilities):
+        bits = struct.unpack("<I", struct.pack("<f", p + 0.0))[0]
         total += bits * (mix(j) | 1)
     start = mix(cell_key(values) ^ mix(salt % WORD))
     return (mix(total % WORD ^ start) >> 11) * 2.0**-53
+
+
+def uniform_of_key(key, salt=0):
+    """Return the number in [0, 1) of a row that is told by a key: a number or a text."""
+    if isinstance(key, str) or (key == int(key) and not -(2**63) <= key < WORD):
+        text = key if isinstance(key, str) else str(int(key))
+        word = int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "little")
+    elif key == int(key):
+        word = int(key) % WORD
+    else:
+        word = struct.unpack("<Q", struct.pack("<d", key))[0]
+    return (mix(mix(salt % WORD) ^ word) >> 11) * 2.0**-53
 
 
 def calibrated(document, probabilities, cell):
@@ -101,7 +113,7 @@ def decide(document, probabilities, values=(), randomize="hash", salt=0, key=Non
     if randomize == "never":
         rule = mixture[document["cells"][cell]["single"]]
     else:
-        u = uniform(probabilities if key is None else key, values, salt)
+        u = uniform(probabilities, values, salt) if key is None else uniform_of_key(key, salt)
         weighted = [rule for rule in mixture if rule["weight"] > 0]
         rule, upper = weighted[-1], 0.0
         for candidate in weighted[:-1]:

@@ -238,7 +238,7 @@ def test_onnx_takes_single_precision_and_computes_in_double():
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_rows_of_no_cell_get_the_rule_for_them(calibration):
     main, other = make("full", "dirichlet"), make("full", calibration, cells=Cells())
-    rule = dataclasses.replace(main._deterministic, otherwise=other._deterministic)
+    rule = dataclasses.replace(main.deterministic, otherwise=other.deterministic)
     proba, attributes = rows(main, 200)
     proba[0] = BAD[0]
     strange = np.arange(200) % 3 == 1
@@ -273,9 +273,26 @@ def test_rows_of_no_cell_get_the_rule_for_them(calibration):
     assert run.run(["decision"], given)[0].tolist() == [made or "" for made in expected]
 
 
+@pytest.mark.parametrize("values", [("a", "(missing)"), (1, "(missing)")])
+def test_missing_values_can_be_a_cell(values):
+    policy = make("full", cells=Cells(("g",), tuple((value,) for value in values)))
+    rule = dataclasses.replace(policy.deterministic, missing="(missing)")
+    proba, attributes = rows(policy, 50)
+    expected = decided(policy, proba, attributes)
+    gaps = [None if value == "(missing)" else value for value in attributes["g"]]
+    module = {}
+    exec(python_source.source(rule, "1"), module)
+    assert [module["decide"](p, (g,)) for p, g in zip(proba, gaps, strict=True)] == expected
+    assert module["decide"](proba[0], (math.nan,)) == module["decide"](proba[0], ("(missing)",))
+    base = duckdb.connect(":memory:")
+    base.register("scores", pd.DataFrame(columns(policy, proba, {"g": gaps})))
+    found = base.execute(sql_query.query(rule, "duckdb", keep=["id"])).fetchall()
+    assert [made for _, made in sorted(found)] == expected
+
+
 def test_the_rule_for_other_rows_must_fit():
-    rule = make("full")._deterministic
-    for wrong in (rule, make("full", decisions=("a",), cells=Cells())._deterministic):
+    rule = make("full").deterministic
+    for wrong in (rule, make("full", decisions=("a",), cells=Cells()).deterministic):
         with pytest.raises(ValueError, match="otherwise must be a rule without attributes"):
             dataclasses.replace(rule, otherwise=wrong)
 

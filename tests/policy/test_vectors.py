@@ -11,7 +11,7 @@ import pytest
 
 from metricfit.policy import Policy
 from metricfit.policy.file import decode
-from metricfit.policy.row_hash import cell_keys, uniform
+from metricfit.policy.row_hash import cell_keys, key_words, uniform, uniform_of_keys
 
 CASES = json.loads((Path(__file__).parents[2] / "docs" / "policy-vectors.json").read_text(encoding="utf-8"))
 WAYS = {
@@ -62,6 +62,8 @@ def test_the_package_keeps_the_hash(case):
     cell = np.array([values.index(tuple(row["attributes"])) for row in case["rows"]])
     proba = np.array([row["probabilities"] for row in case["rows"]])
     assert uniform(proba, cell, keys).tolist() == [row["uniform"] for row in case["rows"]]
+    words = key_words([row["key"] for row in case["rows"]], len(cell))
+    assert uniform_of_keys(words).tolist() == [row["key_uniform"] for row in case["rows"]]
 
 
 @each_case
@@ -72,6 +74,7 @@ def test_a_reader_written_from_the_page_keeps_the_vectors(case):
     for row in case["rows"]:
         given = row["probabilities"], row["attributes"]
         assert reference.uniform(*given) == row["uniform"]
+        assert reference.uniform_of_key(row["key"]) == row["key_uniform"]
         for way, options in WAYS.items():
             key = row["key"] if way == "hash, key" else None
             assert reference.decide(document, *given, **options, key=key) == row["decisions"][way]

@@ -12,11 +12,10 @@ import numpy as np
 
 from metricfit.commands import as_json, summary
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on
+from metricfit.commands.policy_files import load_policy
 from metricfit.commands.scores import read_scores
 from metricfit.commands.tables import check_output, format_of, read_columns, write_columns
 from metricfit.commands.terminal import show
-from metricfit.exceptions import PolicyFileError
-from metricfit.policy import Policy
 from metricfit.types import Label
 
 DECISION = "decision"
@@ -57,16 +56,6 @@ def run(options: Namespace) -> int:
     rows += [[texts[d], f"{n:,}", f"{n / max(len(made), 1):.1%}"] for d, n in found.items()]
     show(f"{len(made):,} rows of {options.scores} decided, written to {options.out}", summary.table(rows))
     return DONE
-
-
-def load_policy(path: str) -> Policy:
-    """Read a policy file; one that is missing or damaged is bad data."""
-    with blamed_on(DataError, f"POLICY {path}: "):
-        try:
-            return Policy.load(path)
-        except PolicyFileError as error:
-            told = "POLICY is a file that 'metricfit fit' wrote, and comes before SCORES"
-            raise DataError(f"{error}. {told}") from error
 
 
 def _texts(decisions: Sequence[Label]) -> list[str]:

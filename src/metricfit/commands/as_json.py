@@ -30,7 +30,8 @@ def plain(value: Any) -> Any:
     {'value': 0.5, 'bound': None, 'classes': ['a', 1]}
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        names = [field.name for field in dataclasses.fields(value) if not field.name.startswith("_")]
+        return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -54,7 +55,11 @@ def of_problem(problem: Problem) -> dict[str, Any]:
 def of_result(result: Result) -> dict[str, Any]:
     """Return what was reached, without the policy itself."""
     names = ("value", "bound", "gap", "certified", "status", "method", "n_oracle_calls", "seconds")
-    return {name: getattr(result, name) for name in names} | {"constraints": result.constraints}
+    return {name: getattr(result, name) for name in names} | {
+        "constraints": result.constraints,
+        "calibrated": result.calibrated,
+        "expected": result.expected,
+    }
 
 
 def of_rates(before: Confusion | None, after: Confusion) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from argparse import Namespace
 from typing import Any
 
 from metricfit.commands import as_json, summary
-from metricfit.commands.apply import load_policy
 from metricfit.commands.errors import BROKEN, DONE, DataError, UsageError, blamed_on, blamed_on_text
 from metricfit.commands.expected import of_most_probable, of_policy
+from metricfit.commands.policy_files import load_policy
 from metricfit.commands.scores import read_scores
 from metricfit.commands.summary import number
 from metricfit.commands.terminal import show

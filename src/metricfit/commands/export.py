@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from metricfit.commands.apply import load_policy
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on, blamed_on_text
+from metricfit.commands.policy_files import load_policy
 from metricfit.commands.tables import check_output
 from metricfit.policy import Policy
 from metricfit.policy import file as policy_file

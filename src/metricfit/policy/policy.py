@@ -12,7 +12,6 @@ from typing import Any, get_args
 
 import numpy as np
 
-import metricfit
 from metricfit.calibration import Calibration
 from metricfit.data.axes import in_class_order
 from metricfit.data.confusion import Axes, Cells
@@ -23,8 +22,7 @@ from metricfit.kernels import counting as kernels
 from metricfit.kernels.settings import TUNED
 from metricfit.messages import unknown
 from metricfit.policy import file as policy_file
-from metricfit.policy.evaluation import evaluated
-from metricfit.policy.export import DeterministicRule, onnx_model, python_source, sql_query
+from metricfit.policy.export import DeterministicRule, Exportable
 from metricfit.policy.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
 from metricfit.policy.row_hash import cell_keys, key_words
 from metricfit.types import FloatArray, IntArray
@@ -37,7 +35,7 @@ COMPILED_WORK = 300_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Policy:
+class Policy(Exportable):
     """A randomised decision rule: for each cell a mixture of plug-in rules.
 
     Parameters
@@ -251,105 +249,9 @@ class Policy:
         """
         return losses_for(self.axes, self.layout, self.rules, axes, layout)
 
-    def to_python(self) -> str:
-        """Return the rule of ``randomize="never"`` as the source text of a module without dependencies.
-
-        Returns
-        -------
-        str
-            A module with ``decide(probabilities, attributes)``, for one row, which raises ValueError for what
-            the policy would refuse too. Without a calibration it computes what `decide` computes, bit for bit;
-            with one, rows may differ whose two best scores are equal up to rounding.
-
-        Examples
-        --------
-        >>> policy = Policy(Axes(("no", "yes")), "full", [[Rule(1, [[0, 1], [5, 0]])]])
-        >>> module = {}
-        >>> exec(policy.to_python(), module)
-        >>> module["decide"]([0.9, 0.1]), module["decide"]({"no": 0.5, "yes": 0.5})
-        ('no', 'yes')
-        """
-        return python_source.source(self._deterministic, metricfit.__version__)
-
-    def to_sql(
-        self,
-        dialect: str,
-        *,
-        table: str | Sequence[str] = "scores",
-        proba_prefix: str = "p_",
-        keep: Sequence[str] = (),
-        decision: str = "decision",
-    ) -> str:
-        """Return the rule of ``randomize="never"`` as a SQL query.
-
-        Parameters
-        ----------
-        dialect : {"duckdb", "sqlite", "postgres", "bigquery", "snowflake"}
-            The dialect. SQLite needs its mathematical functions if the policy has a calibration.
-        table : str or sequence of str, default="scores"
-            The table of the rows; a sequence is a qualified name, such as ``["schema", "scores"]``.
-        proba_prefix : str, default="p_"
-            The probability of class c is in the column ``<prefix>c``.
-        keep : sequence of str
-            Columns that are copied to the result, such as a key.
-        decision : str, default="decision"
-            The name of the column of decisions.
-
-        Returns
-        -------
-        str
-            A query. A row gets NULL if its attributes have values that the policy does not know, or if its
-            probabilities are missing, negative or do not sum to 1. Attributes are columns of their own names.
-            Decisions of several types become texts.
-
-        Examples
-        --------
-        >>> policy = Policy(Axes(("no", "yes")), "full", [[Rule(1, [[0, 1], [5, 0]])]])
-        >>> import sqlite3
-        >>> base = sqlite3.connect(":memory:")
-        >>> rows = [(1, 0.9, 0.1), (2, 0.5, 0.5), (3, 0.5, None)]
-        >>> _ = base.execute('CREATE TABLE scores (id, "p_no", "p_yes")')
-        >>> _ = base.executemany("INSERT INTO scores VALUES (?, ?, ?)", rows)
-        >>> base.execute(policy.to_sql("sqlite", keep=["id"])).fetchall()
-        [(1, 'no'), (2, 'yes'), (3, None)]
-        >>> base.close()
-        """
-        return sql_query.query(
-            self._deterministic,
-            dialect,
-            table=table,
-            proba_prefix=proba_prefix,
-            keep=keep,
-            decision=decision,
-        )
-
-    def to_onnx(self, *, dtype: str = "float64") -> Any:
-        """Return the rule of ``randomize="never"`` as an ONNX model.
-
-        Parameters
-        ----------
-        dtype : {"float64", "float32"}
-            The type of the input ``probabilities``, of shape (rows, classes); it is computed with in double
-            precision. Each attribute is an input of shape (rows,) of its own name: texts, bool, int64 or float64.
-
-        Returns
-        -------
-        onnx.ModelProto
-            Its outputs are ``decision``, the labels (texts if they are of several types), and
-            ``decision_index``. A row that the policy would refuse has index -1, and as its label an empty text,
-            the smallest int64 or NaN.
-
-        Examples
-        --------
-        >>> policy = Policy(Axes(("no", "yes")), "full", [[Rule(1, [[0, 1], [5, 0]])]])
-        >>> model = policy.to_onnx()  # onnx.save(model, "policy.onnx") writes it
-        >>> [value.name for value in (*model.graph.input, *model.graph.output)]
-        ['probabilities', 'decision', 'decision_index']
-        """
-        return onnx_model.model(self._deterministic, dtype=dtype)
-
     @property
-    def _deterministic(self) -> DeterministicRule:
+    def deterministic(self) -> DeterministicRule:
+        """The rule of ``randomize="never"``, in the form that exports start from."""
         alone = [mixture[index].loss for mixture, index in zip(self.rules, self.single, strict=True)]
         return DeterministicRule.of(self.axes, self.layout, alone, self.calibration)
 
@@ -396,6 +298,9 @@ class Policy:
         recall('yes')   1.00 0.34  1.00
            accuracy()   0.75 0.30  0.95
         """
+        # Metrics need SciPy, which deciding does without.
+        from metricfit.policy.evaluation import evaluated
+
         return evaluated(self, proba, y, metrics, sensitive_features, sample_weight, by)
 
     def to_dict(self) -> dict[str, Any]:

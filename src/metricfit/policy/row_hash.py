@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from metricfit.data.columns import factorize, is_frame, read_frame
 from metricfit.data.validation import check_lengths, row_blocks
@@ -201,8 +200,8 @@ def feature_words(X: Any, n_rows: int) -> UInt64Array:
     >>> bool((feature_words(rows, 2) == feature_words(csr_array(rows), 2)).all())
     True
     """
-    if sparse.issparse(X):
-        rows = sparse.csr_array(X)
+    if hasattr(X, "tocsr"):  # a sparse matrix; SciPy is not imported for those who have none
+        rows = X.tocsr()
         products = _number_words(rows.data) * _column_keys(rows.shape[1])[rows.indices]
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(products, dtype=np.uint64)])
         return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])

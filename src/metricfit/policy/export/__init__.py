@@ -4,6 +4,7 @@
 target is a function of a `DeterministicRule`.
 """
 
+from metricfit.policy.export.exportable import Exportable
 from metricfit.policy.export.rule import DeterministicRule
 
-__all__ = ["DeterministicRule"]
+__all__ = ["DeterministicRule", "Exportable"]

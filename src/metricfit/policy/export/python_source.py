@@ -53,7 +53,7 @@ def decide(probabilities, attributes=()):
     p = _in_order(probabilities, CLASSES, "probabilities")
     if not all(isfinite(x) and x >= 0 for x in p) or not abs(fsum(p) - 1) <= {tolerance!r}:
         raise ValueError(f"probabilities must be at least 0 and sum to 1; got {{p}}")
-    values = tuple(_in_order(attributes, ATTRIBUTES, "attributes"))
+    values = tuple({value} for value in _in_order(attributes, ATTRIBUTES, "attributes"))
     if values in CELLS:
         p, branches = _calibrate(p, CELLS[values]), RULES[CELLS[values]]
     else:
@@ -178,11 +178,15 @@ def source(rule: DeterministicRule, version: str) -> str:
         cells=_literal({cell: place for place, cell in enumerate(rule.cells)}),
         rules=_literal(_rules(rule)),
     )
+    value = (
+        "value" if rule.missing is None else f"{rule.missing!r} if value is None or value != value else value"
+    )
+    told = {"tolerance": SUM_TOLERANCE, "value": value}
     other = rule.otherwise
     if other is None:
-        return head + calibration + BODY.format(tolerance=SUM_TOLERANCE, otherwise=REFUSED)
+        return head + calibration + BODY.format(**told, otherwise=REFUSED)
     head += f"\n#: The branches of rows whose attributes have other values.\nOTHERWISE = {_literal(_rules(other)[0])}\n"
-    body = BODY.format(tolerance=SUM_TOLERANCE, otherwise=ELSEWHERE)
+    body = BODY.format(**told, otherwise=ELSEWHERE)
     return head + calibration + _calibration(other, "OTHERWISE_", "_calibrate_otherwise") + body
 
 

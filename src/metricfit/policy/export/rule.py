@@ -89,6 +89,8 @@ class DeterministicRule:
         What is done to the probabilities first.
     otherwise : DeterministicRule, optional
         The rule of rows of no cell, without attributes. Without it they get no decision.
+    missing : label, optional
+        The value, in cells, of an attribute that a row does not have. Without it such a row is of no cell.
 
     Examples
     --------
@@ -104,6 +106,7 @@ class DeterministicRule:
     branches: tuple[tuple[Branch, ...], ...]
     calibration: Calibration | None = None
     otherwise: DeterministicRule | None = None
+    missing: Label | None = None
 
     def __post_init__(self) -> None:
         """Refuse branches that may end without a decision or go on after one, and other rows' rules that do not fit."""

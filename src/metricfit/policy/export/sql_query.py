@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from metricfit.data.validation import SUM_TOLERANCE
 from metricfit.policy.export.dialects import Dialect, dialect_of
 from metricfit.policy.export.rule import Branch, DeterministicRule, Linear, segments
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, Label
 
 # PostgreSQL stops a query in which an exponential rounds to 0. This one is as good as 0 and does not.
 LOWEST_EXPONENT = -700.0
@@ -89,12 +89,19 @@ class _Writer:
     def _cell(self) -> str:
         lines = []
         for place, cell in enumerate(self.rule.cells):
-            tests = (
-                f"t.{self.dialect.name_of(name)} = {self.dialect.literal(value)}"
-                for name, value in zip(self.rule.attributes, cell, strict=True)
-            )
+            tests = (self._is(position, value) for position, value in enumerate(cell))
             lines.append(f"WHEN {' AND '.join(tests)} THEN {place}")
         return f"CASE {' '.join(lines)} END"
+
+    def _is(self, position: int, value: Label) -> str:
+        """Return the test of whether a row has a value of an attribute."""
+        column = f"t.{self.dialect.name_of(self.rule.attributes[position])}"
+        equal = f"{column} = {self.dialect.literal(value)}"
+        if self.rule.missing is None or value != self.rule.missing:
+            return equal
+        # A column of numbers cannot be compared with a text.
+        texts = all(isinstance(cell[position], str) for cell in self.rule.cells)
+        return f"({column} IS NULL OR {equal})" if texts else f"{column} IS NULL"
 
     def calibrated(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the steps to calibrated probabilities, q0, q1, ..."""

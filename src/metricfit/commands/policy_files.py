@@ -1,0 +1,17 @@
+"""The policy file of a command. It imports no metric and no solver, so that commands which need none start at once."""
+
+from __future__ import annotations
+
+from metricfit.commands.errors import DataError, blamed_on
+from metricfit.exceptions import PolicyFileError
+from metricfit.policy import Policy
+
+
+def load_policy(path: str) -> Policy:
+    """Read a policy file; one that is missing or damaged is bad data."""
+    with blamed_on(DataError, f"POLICY {path}: "):
+        try:
+            return Policy.load(path)
+        except PolicyFileError as error:
+            told = "POLICY is a file that 'metricfit fit' wrote, and comes before SCORES"
+            raise DataError(f"{error}. {told}") from error
