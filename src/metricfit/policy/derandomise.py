@@ -27,7 +27,7 @@ from metricfit.types import FloatArray, IntArray
 
 # Points on the way from one rule to another that are tried at a time, how often the way is looked at more closely, and
 # how often each cell is looked at again.
-POINTS, ZOOMS, SWEEPS = 65, 2, 3
+POINTS, ZOOMS, SWEEPS = 25, 2, 2
 # Ways that are tried in a cell of many rules.
 WAYS = 12
 # How many rows a move of a column changes, and what a unit of violation costs in each round of moves: little at first,
@@ -108,8 +108,8 @@ def cheapest(costs: FloatArray) -> IntArray:
 
 def deterministic(
     program: Program, rows: Rows, soft: bool, mixtures: list[tuple[FloatArray, FloatArray]]
-) -> list[FloatArray]:
-    """Return the loss of one rule for each cell; constraints come first, then the objective.
+) -> tuple[list[FloatArray], FloatArray]:
+    """Return the loss of one rule for each cell, and their u; constraints come first, then the objective.
 
     Parameters
     ----------
@@ -124,7 +124,9 @@ def deterministic(
 
     Returns
     -------
-    list of ndarrays of shape (s, k)
+    losses : list of ndarrays of shape (s, k)
+    u : ndarray
+        The generalised confusion vector of these rules on the rows.
     """
     cells = [Cell(program, rows, soft, a, losses) for a, (_, losses) in enumerate(mixtures)]
     chosen = [losses[int(np.argmax(weights))] for weights, losses in mixtures]
@@ -156,7 +158,7 @@ def deterministic(
         if sweep and not rank(total) < before:
             break
     mixed = [a for a, (weights, _) in enumerate(mixtures) if len(weights) > 1]
-    kept = rank(total), list(chosen)
+    kept = rank(total), list(chosen), total
     for toll in () if soft else TOLLS:
 
         def merit(u: FloatArray, toll: float = toll) -> Rank:
@@ -172,8 +174,8 @@ def deterministic(
             _, chosen[a], shares[a] = best
             total = rest + shares[a]
         if rank(total) < kept[0]:
-            kept = rank(total), list(chosen)
-    return kept[1]
+            kept = rank(total), list(chosen), total
+    return kept[1], kept[2]
 
 
 def _best(

@@ -27,11 +27,11 @@ from metricfit.trust.p_values import Decided, Tested, tested
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 # By how many standard errors the limits are tightened, from cautious to bold; the first ones are only to begin with.
-CAUTIOUS = (5.0, 4.0, 3.0, 2.5, 2.0)
-BOLDER = 0.25
+CAUTIOUS = (8.0, 6.0, 5.0, 4.0, 3.0, 2.5, 2.0)
+BOLDER, FASTER = 0.25, 0.15
 BOLDEST = 0.0
 # A policy to begin with should pass by far: its p-value on the rows it was tuned on is at most this part of the level.
-CLEARLY = 0.02
+CLEARLY = 2e-4
 FEWEST = 40
 
 Refit = Callable[[Problem, Any], Any]
@@ -104,8 +104,8 @@ def kept_apart(labels: IntArray, cells: IntArray | None, share: int, seed: int =
     return np.asarray(deal(labels, cells, share, seed) == 0)
 
 
-def confirm(problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit) -> tuple[Any, Confidence]:
-    """Return the result of the boldest policy that the kept rows confirm, and how they do.
+def confirm(problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit) -> tuple[Any, Problem, Confidence]:
+    """Return the result of the boldest policy that the kept rows confirm, the problem it solves, and how they confirm it.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def confirm(problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Ref
     """
     path = _Path(problem, tuning, kept, level, refit)
     if not problem.constraints:
-        return path.base, Confidence(level, len(kept), 0, ())
+        return path.base, problem, Confidence(level, len(kept), 0, ())
     step, result = path.beginning()
     passed, count = None, 0
     while True:
@@ -136,7 +136,7 @@ def confirm(problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Ref
         if max(t.p for t in found) > 1 - level:
             break
         passed = (step, result, found)
-        step -= BOLDER
+        step -= max(BOLDER, FASTER * step)
         if step < BOLDEST:
             break
         try:
@@ -145,7 +145,7 @@ def confirm(problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Ref
             break
     if passed is None:
         raise path.failure(result.policy, found)
-    return passed[1], path.record(*passed, count)
+    return passed[1], path.tightened(passed[0]), path.record(*passed, count)
 
 
 class _Path:
@@ -238,7 +238,7 @@ class _Path:
         total = len(self.kept) + len(self.tuning)
         rows = int(np.ceil(factor * total)) if np.isfinite(factor) else None
         return UnconfirmedError(
-            lines, self.level, len(self.kept), rows if rows is None else max(rows, total + 1)
+            lines, self.level, len(self.kept), rows if rows is None else max(rows, int(1.25 * total))
         )
 
 
