@@ -23,7 +23,7 @@ from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims import claims
 from metricfit.trust.expected import deal
-from metricfit.trust.p_values import Decided, Tested, tested
+from metricfit.trust.p_values import Decided, Tested, p_value
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 # By how many standard errors the limits are tightened, from cautious to bold; the first ones are only to begin with.
@@ -255,7 +255,7 @@ def _end(constraint: Constraint, rows: Rows) -> float:
 
 def _largest(constraint: Constraint, decided: Decided, before: Decided, level: float) -> Tested:
     margins: FloatArray = before.rows.margins()
-    found = [tested(claim, decided, before, level) for claim in claims(constraint, before.rows.axes, margins)]
+    found = [p_value(claim, decided, before, level) for claim in claims(constraint, before.rows.axes, margins)]
     return max(found, key=lambda test: test.p, default=Tested(0.0, "always true"))
 
 
