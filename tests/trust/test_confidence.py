@@ -28,15 +28,18 @@ FLOOR = mf.recall(1) >= 0.8
 
 def test_the_population_keeps_the_limit():
     """Of 16 draws at most one or two may break it by chance; without confidence about half do."""
-    broken = {None: 0, 0.9: 0}
+    broken, answered = {None: 0, 0.9: 0}, 0
     for draw in range(16):
         places = np.random.default_rng(draw).choice(len(Y), 600, replace=False)
         for level in broken:
-            result = mf.optimize(
-                PROBA[places], Y[places], "g_mean", [FLOOR, mf.coverage(1) <= 0.7], confidence=level
-            )
+            try:
+                result = mf.optimize(PROBA[places], Y[places], "g_mean", [FLOOR], confidence=level)
+            except UnconfirmedError:
+                continue
+            answered += level is not None
             recall = result.policy.evaluate(PROBA, Y, "recall(1)")["value"][0]
             broken[level] += recall < 0.8
+    assert answered >= 12
     assert broken[0.9] <= 4
     assert broken[None] >= 3
 
@@ -74,7 +77,7 @@ def test_the_bound_is_the_tightest_limit_that_passes():
 
 
 def test_when_nothing_passes_the_error_says_how_many_rows():
-    with pytest.raises(UnconfirmedError, match=r"rows would be needed") as error:
+    with pytest.raises(UnconfirmedError, match=r"more rows|rows would be needed") as error:
         mf.optimize(
             PROBA[:200], Y[:200], "g_mean", [mf.recall(1) >= 0.97, mf.precision(1) >= 0.5], confidence=0.99
         )

@@ -27,11 +27,13 @@ from metricfit.trust.p_values import Decided, Tested, p_value
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 # By how many standard errors the limits are tightened, from cautious to bold; the first ones are only to begin with.
-CAUTIOUS = (8.0, 6.0, 5.0, 4.0, 3.0, 2.5, 2.0)
+CAUTIOUS = (5.0, 4.0, 3.5, 3.0, 2.5, 2.0)
 BOLDER, FASTER = 0.25, 0.15
 BOLDEST = 0.0
 # A policy to begin with should pass by far: its p-value on the rows it was tuned on is at most this part of the level.
 CLEARLY = 2e-4
+# How much of the way to the last value that a metric can have a limit may be tightened.
+NEARLY = 0.9
 FEWEST = 40
 
 Refit = Callable[[Problem, Any], Any]
@@ -166,11 +168,7 @@ class _Path:
         """Return by how much each limit is tightened; never as far as the last value that a metric can have."""
         found = []
         for c, error, end in zip(self.problem.constraints, self.errors, self.ends, strict=True):
-            room = abs(end - c.limit)
-            asked = step * error
-            found.append(
-                room * (1 - np.exp(-asked / room)) if asked > 0 and np.isfinite(room) and room > 0 else asked
-            )
+            found.append(min(step * error, NEARLY * abs(end - c.limit)))
         return found
 
     def tightened(self, step: float) -> Problem:
