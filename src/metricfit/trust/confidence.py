@@ -28,7 +28,7 @@ from metricfit.types import BoolArray, FloatArray, IntArray
 
 # By how many standard errors the limits are tightened, from cautious to bold; the first ones are only to begin with.
 CAUTIOUS = (5.0, 4.0, 3.5, 3.0, 2.5, 2.0)
-BOLDER, FASTER = 0.25, 0.15
+BOLDER, FASTER = 0.4, 0.25
 BOLDEST = 0.0
 # A policy to begin with should pass by far: its p-value on the rows it was tuned on is at most this part of the level.
 CLEARLY = 2e-4
@@ -106,7 +106,9 @@ def kept_apart(labels: IntArray, cells: IntArray | None, share: int, seed: int =
     return np.asarray(deal(labels, cells, share, seed) == 0)
 
 
-def confirm(problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit) -> tuple[Any, Problem, Confidence]:
+def confirm(
+    problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit
+) -> tuple[Any, Problem, Confidence]:
     """Return the result of the boldest policy that the kept rows confirm, the problem it solves, and how they confirm it.
 
     Parameters
@@ -138,11 +140,11 @@ def confirm(problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Ref
         if max(t.p for t in found) > 1 - level:
             break
         passed = (step, result, found)
-        step -= max(BOLDER, FASTER * step)
-        if step < BOLDEST:
+        if step <= BOLDEST or path.settled(step):
             break
+        step = max(BOLDEST, step - max(BOLDER, FASTER * step))
         try:
-            result = refit(path.tightened(step), result)
+            result = path.base if path.settled(step) else refit(path.tightened(step), result)
         except InfeasibleError:
             break
     if passed is None:
@@ -179,12 +181,17 @@ class _Path:
         ]
         return replace(self.problem, constraints=tuple(moved))
 
+    def settled(self, step: float) -> bool:
+        """Return whether limits tightened so bind nothing: the policy without tightening is the best, and so are bolder ones."""
+        pairs = zip(self.tightened(step).constraints, self.base.constraints, strict=True)
+        return all((r.value >= c.limit) if c.sense == ">=" else (r.value <= c.limit) for c, r in pairs)
+
     def beginning(self) -> tuple[float, Any]:
         """Return step and result of the most cautious policy that should pass by far; else of the likeliest."""
         likeliest: tuple[float, float, Any] | None = None
         for step in (*CAUTIOUS, 1.5, 1.0, 0.5, 0.0):
             try:
-                result = self.refit(self.tightened(step), self.base)
+                result = self.base if self.settled(step) else self.refit(self.tightened(step), self.base)
             except InfeasibleError:
                 continue
             foretold = max(t.p for t in self._tests(result.policy, self.rehearsal))
@@ -253,7 +260,9 @@ def _end(constraint: Constraint, rows: Rows) -> float:
 
 def _largest(constraint: Constraint, decided: Decided, before: Decided, level: float) -> Tested:
     margins: FloatArray = before.rows.margins()
-    found = [p_value(claim, decided, before, level) for claim in claims(constraint, before.rows.axes, margins)]
+    found = [
+        p_value(claim, decided, before, level) for claim in claims(constraint, before.rows.axes, margins)
+    ]
     return max(found, key=lambda test: test.p, default=Tested(0.0, "always true"))
 
 
