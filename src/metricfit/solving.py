@@ -386,7 +386,7 @@ def _policy(
 
 
 def _with_single(program: Program, oracle: OracleBase, policy: Policy) -> tuple[Policy, FloatArray | None]:
-    """Return a policy with the rules that decide alone, without a weight where they are new, and the u of these rules."""
+    """Return a policy with its rules that decide alone, without a weight where they are new, and their u."""
     sample = oracle.sample() if any(len(mixture) > 1 for mixture in policy.rules) else None
     if sample is None:
         return policy, None

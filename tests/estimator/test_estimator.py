@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 import metricfit as mf
-from metricfit.policy.row_hash import feature_words
 from metricfit.datasets import example, make_gaussians
+from metricfit.policy.row_hash import feature_words
 
 GAUSS = make_gaussians(n_rows=1000, random_state=0)
 X = GAUSS.X

@@ -71,7 +71,7 @@ def test_a_search_looks_for_the_objective():
     search = GridSearchCV(clf, {"estimator__C": [1e-6, 1.0]}, cv=3).fit(X, Y)
     assert search.best_params_ == {"estimator__C": 1.0}
     paid = -search.cv_results_["mean_test_score"]
-    assert (0 < paid).all()
+    assert (paid > 0).all()
     assert search.best_score_ == pytest.approx(-paid.min())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -57,7 +59,7 @@ def test_better_rows_and_more_rows_have_smaller_p_values(test):
         )
 
     found = [p(hits, 100) for hits in (80, 85, 90, 95, 100)]
-    assert all(a > b for a, b in zip(found, found[1:], strict=False))
+    assert all(a > b for a, b in pairwise(found))
     assert p(190, 200) < p(95, 100)
     assert p(95, 100) < 0.05
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def test_each_row_is_judged_by_a_policy_that_did_not_see_it():
         """Knows its own rows and is right about them only."""
 
         axes = data.axes
-        provenance: dict = {}
+        provenance = MappingProxyType({})
 
         def __init__(self, known: Rows) -> None:
             self.known = {p.tobytes(): i for p, i in zip(known.proba, known.labels, strict=True)}
@@ -97,7 +98,7 @@ def test_result_tells_what_to_expect():
 
 
 def test_counted_is_the_policy_on_the_same_rows():
-    proba, y, group = rows(800)
+    proba, y, _ = rows(800)
     weight = np.random.default_rng(5).random(800)
     result = mf.optimize(proba, y, "g_mean", "recall(1) >= 0.8", sample_weight=weight, confusion="model")
     chances = result.policy.decision_proba(proba)

@@ -1,15 +1,16 @@
 """One deterministic rule for each cell, as close to the cell's mixture as can be: ``randomize="never"``.
 
-A deterministic rule is a plug-in rule like any other: a loss L, and the decision ``argmin_j sum_i p_i(x) L[i, j]`` (ties
-to the larger index). It is found between the rules of the mixture: ``L = (1 - t) L_r + t L_s``. As t goes from 0 to 1
-each row on which the two rules differ changes its decision at one point, so a row's place on the way is a second score,
-the ratio of its costs under the two losses, and t is the threshold on it. Where probabilities are continuous the way from
-one rule to the other has no jumps, and t is set so that constraints hold as exactly as under the mixture.
+A deterministic rule is a plug-in rule like any other: a loss L and the decision ``argmin_j sum_i p_i(x) L[i, j]``, ties
+to the larger index, on the calibrated probabilities if the policy has a calibration. It stands in the policy as a rule
+of weight 0, which `Policy.single` names. It is found between the rules of the mixture: ``L = (1 - t) L_r + t L_s``. As
+t goes from 0 to 1 each row on which the two rules differ changes its decision at one point, so a row's place on the way
+is a second score, the ratio of its costs under the two losses, and t is the threshold on it. Where probabilities are
+continuous the way has no jumps, and t is set so that constraints hold as exactly as under the mixture.
 
 Rows on which all rules of a cell agree are decided so on the whole way: only the others are looked at.
 
-Where labels are counted the way may miss the mixture's value by a little, because no rule on it is the best for these very
-labels. Then the columns of L are moved, by as little as changes a few rows at a time, while that helps.
+Where labels are counted the way may miss the mixture's value by a little, because no rule on it is the best for these
+very labels. Then the columns of L are moved, by as little as changes a few rows at a time, while that helps.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ Refit = Callable[[Problem, Any], Any]
 class ConstraintConfidence:
     """How a constraint was confirmed.
 
-    ``estimate`` is its metric on the kept rows, ``bound`` what it keeps with the confidence asked for, ``margin`` by how
-    much the limit was tightened in the fit, ``test`` the test, ``approximate`` why that is not sound with few rows
+    ``estimate`` is its metric on the kept rows, ``bound`` what it keeps with the confidence asked for, ``margin`` by
+    how much the limit was tightened in the fit, ``test`` the test, ``approximate`` why that is not sound with few rows
     (empty where it is).
     """
 
@@ -109,7 +109,7 @@ def kept_apart(labels: IntArray, cells: IntArray | None, share: int, seed: int =
 def confirm(
     problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit
 ) -> tuple[Any, Problem, Confidence]:
-    """Return the result of the boldest policy that the kept rows confirm, the problem it solves, and how they confirm it.
+    """Return the result of the boldest policy that the kept rows confirm, its problem, and how they confirm it.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class _Path:
         return replace(self.problem, constraints=tuple(moved))
 
     def settled(self, step: float) -> bool:
-        """Return whether limits tightened so bind nothing: the policy without tightening is the best, and so are bolder ones."""
+        """Return whether limits tightened so bind nothing: the policy of the limits themselves is then the best."""
         pairs = zip(self.tightened(step).constraints, self.base.constraints, strict=True)
         return all((r.value >= c.limit) if c.sense == ">=" else (r.value <= c.limit) for c, r in pairs)
 
