@@ -20,6 +20,7 @@ SHOWN_CLASSES = 20
 WIDEST_NAME = 46
 STATUS = {
     "optimal": "the gap is at most the tolerance",
+    "searched": "the search came to its end, without a proof",
     "stalled": "nothing better was found",
     "max_calls": "the budget of oracle calls is used up: the best so far",
     "max_seconds": "the time is used up: the best so far",
