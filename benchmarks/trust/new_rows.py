@@ -30,7 +30,9 @@ class Population:
 
     def draw(self, rows: int, seed: int) -> Population:
         places = np.random.default_rng(seed).choice(len(self.y), rows, replace=False)
-        return Population(self.proba[places], self.y[places], None if self.group is None else self.group[places])
+        return Population(
+            self.proba[places], self.y[places], None if self.group is None else self.group[places]
+        )
 
 
 def generated(groups: int, size: int = 100_000) -> Population:
@@ -126,7 +128,9 @@ def run(name: str, whole: Population, objective: mf.Metric, constraints: list, o
         expected = result.expected
         if expected is not None:
             tally.covered.append(expected.low <= value <= expected.high)
-            tally.held += [e.low <= v <= e.high for e, (_, v) in zip(expected.constraints, found, strict=True)]
+            tally.held += [
+                e.low <= v <= e.high for e, (_, v) in zip(expected.constraints, found, strict=True)
+            ]
         for level in (0.95, 0.5):
             try:
                 sure = mf.optimize(part.proba, part.y, objective, constraints, confidence=level, **common)
@@ -141,11 +145,15 @@ def run(name: str, whole: Population, objective: mf.Metric, constraints: list, o
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--only", nargs="+", default=[], help="names of problems, or parts of them")
-    parser.add_argument("--data", nargs="+", default=[], help="data sets of the paper, in place of generated rows")
+    parser.add_argument(
+        "--data", nargs="+", default=[], help="data sets of the paper, in place of generated rows"
+    )
     options = parser.parse_args()
     print(f"{options.draws} draws of {options.rows} rows", flush=True)
     if not options.data:

@@ -31,6 +31,8 @@ class Options:
     start: Any = None
     callback: Callable[[Record], object] | None = field(default=None, repr=False)
     verbose: int = 0
+    #: Whether the rule of ``randomize="never"`` is searched; not for policies that are only judged.
+    derandomise: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense before anything is computed."""

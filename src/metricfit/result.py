@@ -60,6 +60,20 @@ class Calibrated:
         return f"{self.value:.3f}; if the calibrated probabilities are right, no classifier {beats} {self.bound:.3f}"
 
 
+@dataclass(frozen=True)
+class Deterministic:
+    """What the one rule per cell of ``randomize="never"`` reaches on the rows (or on a sample of many).
+
+    ``loss`` is how much worse than the mixture's its objective is, ``constraints`` are the values of the constraints'
+    metrics, ``violation`` the largest violation (<= 0 holds).
+    """
+
+    value: float
+    loss: float
+    constraints: tuple[float, ...]
+    violation: float
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """The answer of `optimize`.
@@ -97,6 +111,8 @@ class Result:
         not be had.
     confidence : Confidence or None
         How each constraint was confirmed on rows kept apart, if ``confidence`` was asked for.
+    deterministic : Deterministic or None
+        What ``randomize="never"`` reaches; None where the policy has one rule per cell anyhow.
     """
 
     policy: Policy
@@ -117,6 +133,7 @@ class Result:
     expected: Judgement | None = None
     expected_note: str = ""
     confidence: Confidence | None = None
+    deterministic: Deterministic | None = None
     _judge: Callable[[], Judgement | None] | None = field(default=None, repr=False)
 
     @cached_property

@@ -24,7 +24,7 @@ from metricfit.policy import Policy, Rule
 from metricfit.policy.derandomise import deterministic
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem, Program
-from metricfit.result import Calibrated, ConstraintRecord, Result
+from metricfit.result import Calibrated, ConstraintRecord, Deterministic, Result
 from metricfit.trust.confidence import check_confidence, confirm, kept_apart
 from metricfit.trust.disagreement import warn_if_labels_disagree, warn_if_refuted
 from metricfit.trust.expected import expected
@@ -169,9 +169,11 @@ def confirmed(
     """Return the result of the boldest policy on the oracle's rows whose constraints the kept rows confirm."""
 
     def refit(asked: Problem, start: Any) -> Result:
-        return solve(asked, oracle, replace(options, start=start, callback=None, verbose=0))
+        again = replace(options, start=start, callback=None, verbose=0, derandomise=False)
+        return solve(asked, oracle, again)
 
-    result, confidence = confirm(problem, oracle.rows, kept, level, refit)
+    result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit)
+    result = _derandomised(solved, oracle, result)
     records = tuple(
         replace(
             record,
@@ -204,6 +206,7 @@ def with_expected(
     seconds = None if options.max_seconds is None else options.max_seconds / 2
     # The rules that were found on all rows are where to start from, so few calls are needed.
     again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=None, verbose=0)
+    again = replace(again, derandomise=False)
 
     def refit(some: Rows) -> Policy:
         return solve(problem, PluginOracle(some, kind, oracle.threads), again).policy
@@ -276,11 +279,14 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     walk.ask_all(_start_losses(options.start, program))
     outcome = run(chosen, program, walk, options.callback, options.verbose)
     policy, weights, u = _policy(program, walk, outcome.best)
+    alone = None
     if asked.calibration is not None and not asked.exact and isinstance(policy, Policy):
         plain = plain_rule(problem, given, walk, policy, u)
         if plain is not None:
             program, walk = plain.program, plain
             policy, weights, u = _policy(program, walk, plain.single(len(plain.vertices) - 1))
+    if options.derandomise and isinstance(policy, Policy):
+        policy, alone = _with_single(program, walk.oracle, policy)
     tensor = _tensor(walk, weights, program)
     known = bool(np.isfinite(outcome.bound))
     value = program.value(u)
@@ -300,6 +306,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         problem=str(problem),
         calibration=asked.report,
         calibrated=None if walk.guide is None else Calibrated.of(program.sign, walk.guide),
+        deterministic=None if alone is None else _alone(program, alone, value),
         _judge=_judge_of(problem, given, policy),
     )
     if given.calibrates:
@@ -338,6 +345,9 @@ def _provenance(problem: Problem, oracle: OracleBase, result: Result) -> dict[st
         "status": result.status,
         "rows": oracle.n_rows,
         "metricfit": metricfit.__version__,
+        "alone": None
+        if result.deterministic is None
+        else [result.deterministic.value, *result.deterministic.constraints],
         "reached": [result.value, *(record.value for record in result.constraints)],
     }
 
@@ -368,32 +378,48 @@ def _policy(
     if any(vertex.rule is not None for vertex in walk.vertices):
         heaviest = [int(np.argmax(weights[a, mixture])) for a, mixture in enumerate(used)]
         return _model_policy(program, walk, weights, used, heaviest), weights, u
-    rules = [
-        [Rule(float(weights[a, t]), walk.vertices[t].loss[a]) for t in mixture]
+    rules = tuple(
+        tuple(Rule(float(weights[a, t]), walk.vertices[t].loss[a]) for t in mixture)
         for a, mixture in enumerate(used)
-    ]
-    mixtures, single = _with_single(program, walk.oracle, rules)
-    policy = Policy(program.axes, program.layout, mixtures, single, calibration=walk.oracle.calibration)
-    return policy, weights, u
+    )
+    return Policy(program.axes, program.layout, rules, calibration=walk.oracle.calibration), weights, u
 
 
-def _with_single(
-    program: Program, oracle: OracleBase, rules: list[list[Rule]]
-) -> tuple[tuple[tuple[Rule, ...], ...], tuple[int, ...]]:
-    """Return the rules of each cell with the one that decides alone, and its place: without a weight if it is new."""
-    sample = oracle.sample() if any(len(mixture) > 1 for mixture in rules) else None
+def _with_single(program: Program, oracle: OracleBase, policy: Policy) -> tuple[Policy, FloatArray | None]:
+    """Return a policy with its rules that decide alone, without a weight where they are new, and their u."""
+    sample = oracle.sample() if any(len(mixture) > 1 for mixture in policy.rules) else None
     if sample is None:
-        heaviest = tuple(int(np.argmax([rule.weight for rule in mixture])) for mixture in rules)
-        return tuple(map(tuple, rules)), heaviest
+        return policy, None
     mixtures = [
         (np.array([rule.weight for rule in mixture]), np.array([rule.loss for rule in mixture]))
-        for mixture in rules
+        for mixture in policy.rules
     ]
-    alone = deterministic(program, sample, oracle.exact, mixtures)
-    for mixture, loss in zip(rules, alone, strict=True):
-        if len(mixture) > 1:
-            mixture.append(Rule(0.0, loss))
-    return tuple(map(tuple, rules)), tuple(len(mixture) - 1 for mixture in rules)
+    alone, u = deterministic(program, sample, oracle.exact, mixtures)
+    rules = tuple(
+        (*mixture, Rule(0.0, loss)) if len(mixture) > 1 else mixture
+        for mixture, loss in zip(policy.rules, alone, strict=True)
+    )
+    return replace(policy, rules=rules, single=tuple(len(mixture) - 1 for mixture in rules)), u
+
+
+def _alone(program: Program, u: FloatArray, mixed: float) -> Deterministic:
+    value = program.value(u)
+    return Deterministic(
+        program.sign * value + 0.0,
+        value - mixed,
+        tuple(limit.value(u) for limit in program.limits),
+        max((limit.violation(u) for limit in program.limits), default=0.0),
+    )
+
+
+def _derandomised(problem: Problem, oracle: OracleBase, result: Result) -> Result:
+    """Return a result whose policy has its rules alone, which were left out while policies were tried."""
+    asked = oracle if result.policy.calibration is None else oracle.calibrated() or oracle
+    program = problem.bind(asked.axes, asked.margins)
+    policy, alone = _with_single(program, asked, result.policy)
+    if alone is None:
+        return result
+    return replace(result, policy=policy, deterministic=_alone(program, alone, program.sign * result.value))
 
 
 def _model_policy(

@@ -27,7 +27,9 @@ def scores(path, labels, suffixes, rows=300, **more):
     proba[:, -1] = 1 - proba[:, :-1].sum(axis=1)
     lines = [",".join([*(f"p_{s}" for s in suffixes), "label", *more])]
     for i, row in enumerate(proba):
-        lines.append(",".join([*map(repr, row.tolist()), labels[row.argmax()], *(v[i] for v in more.values())]))
+        lines.append(
+            ",".join([*map(repr, row.tolist()), labels[row.argmax()], *(v[i] for v in more.values())])
+        )
     path.write_text("\n".join(lines) + "\n")
     return proba
 
@@ -57,14 +59,22 @@ def test_labels_match_their_columns(here, name):
     assert apply() == 0
     made = pd.read_csv("decisions.csv", dtype=str, keep_default_na=False)["decision"]
     truth = pd.read_csv("scores.csv", dtype=str, keep_default_na=False)["label"]
-    folded = {label: str(classes[suffixes.index(s)]) if name not in ("1 and 0.5",) else s for label, s in zip(labels, suffixes, strict=True)}
+    folded = {
+        label: str(classes[suffixes.index(s)]) if name not in ("1 and 0.5",) else s
+        for label, s in zip(labels, suffixes, strict=True)
+    }
     assert made.tolist() == [folded[label] for label in truth]
     assert main(["evaluate", "policy.json", "scores.csv", "--proba-prefix", "p_", "--label", "label"]) == 0
 
 
 def test_labels_that_do_not_match_are_told_why(here, capsys):
     scores(here / "scores.csv", ["0", "1"], ["00", "01"])
-    words = ["labels without a probability column in 300 rows", "'0', '1'", "'00'", "name the column as the label"]
+    words = [
+        "labels without a probability column in 300 rows",
+        "'0', '1'",
+        "'00'",
+        "name the column as the label",
+    ]
     fails(capsys, (fit(), 4), *words)
     scores(here / "scores.csv", ["yes", "no"], ["1", "0"])
     fails(capsys, (fit(), 4), "without a probability column", "'no', 'yes'", "The classes are 0, 1")
@@ -93,7 +103,9 @@ def test_tables_with_harmless_marks_are_read(here, before):
     scores(here / "scores.csv", ["a", "b"], ["a", "b"], note=['"x, y"'] * 300)
     lines = (here / "scores.csv").read_text().splitlines()
     lines[0] = lines[0].replace("note", '"a, long\nname"')
-    (here / "scores.csv").write_text(before + "\n".join([lines[0], *(f"{line}," for line in lines[1:])]), "utf-8")
+    (here / "scores.csv").write_text(
+        before + "\n".join([lines[0], *(f"{line}," for line in lines[1:])]), "utf-8"
+    )
     assert fit() == 0
     table = read_columns("scores.csv", {"a, long\nname": "", "label": ""})
     assert table.shape == (300, 2)
@@ -158,7 +170,12 @@ def test_names_that_are_too_long(here, capsys):
 
 @pytest.mark.parametrize(
     "text",
-    ["recall('a').at(self=1)", "f_beta(1e308, 'a')", "minimum(" * 60 + "recall('a')" + ")" * 60, "recall('a') > 1"],
+    [
+        "recall('a').at(self=1)",
+        "f_beta(1e308, 'a')",
+        "minimum(" * 60 + "recall('a')" + ")" * 60,
+        "recall('a') > 1",
+    ],
 )
 def test_texts_that_are_no_usable_metric(here, capsys, text):
     scores(here / "scores.csv", ["a", "b"], ["a", "b"])

@@ -65,7 +65,9 @@ def test_columns_named_after_numbers():
 
 def test_columns_named_after_other_classes_are_refused():
     strange = FRAME.rename(columns={"ant": "ape"})
-    with pytest.raises(ValueError, match=r"proba has the columns .*'ape'.* are named after classes and others"):
+    with pytest.raises(
+        ValueError, match=r"proba has the columns .*'ape'.* are named after classes and others"
+    ):
         mf.optimize(strange, Y, "accuracy")
     with pytest.raises(ValueError, match="named after classes and others"):
         PLAIN.policy.decide(strange)
@@ -92,7 +94,9 @@ COST_TABLES = {
     "rows": pd.DataFrame(COSTS, index=CLASSES).loc[["cow", "ant", "bee"]],
     "numbered": pd.DataFrame(COSTS),
     "polars": pl.DataFrame(dict(zip(SHUFFLED, COSTS.T[[2, 0, 1]], strict=True))),
-    "mapping": {c: dict(zip(CLASSES, COSTS[i].tolist(), strict=True)) for c, i in (("cow", 2), ("ant", 0), ("bee", 1))},
+    "mapping": {
+        c: dict(zip(CLASSES, COSTS[i].tolist(), strict=True)) for c, i in (("cow", 2), ("ant", 0), ("bee", 1))
+    },
 }
 
 
@@ -109,7 +113,10 @@ def test_costs_go_by_their_names(kind):
     ("table", "words"),
     [
         (NAMED.rename(index={"ant": "ape"}), r"rows of matrix are named 'ape', .* but the classes are 'ant'"),
-        (NAMED.rename(columns={"ant": "ape"}), r"columns of matrix are named 'ape', .* but the decisions are"),
+        (
+            NAMED.rename(columns={"ant": "ape"}),
+            r"columns of matrix are named 'ape', .* but the decisions are",
+        ),
         (NAMED.set_axis(["ant", "ant", "bee"], axis=1), "columns of matrix are named 'ant', 'ant'"),
         ([{"ant": 1, "bee": 2}, {"ant": 1, "cow": 2}], "the same decisions in each row"),
         (NAMED.iloc[:2], r"matrix has shape \(2, 3\)"),

@@ -106,7 +106,9 @@ def test_groups_from_columns_need_no_routing():
     expected = []
     for train, test in FOLDS.split(FRAME, Y):
         clf.fit(FRAME.iloc[train], Y[train])
-        right = clf.decision_proba(FRAME.iloc[test])[np.arange(len(test)), np.searchsorted(clf.classes_, Y[test])]
+        right = clf.decision_proba(FRAME.iloc[test])[
+            np.arange(len(test)), np.searchsorted(clf.classes_, Y[test])
+        ]
         recalls = [right[Y[test] == c].mean() for c in clf.classes_]
         expected.append(np.prod(recalls) ** (1 / len(recalls)))
     assert scores.tolist() == pytest.approx(expected)
@@ -140,7 +142,10 @@ def test_requests_carry_attributes_and_weights():
             FOLDS.split(X, Y), found["estimator"], found["test_score"], strict=True
         ):
             clf.fit(
-                X[train], Y[train], sensitive_features=FRAME[["sex"]].iloc[train], sample_weight=WEIGHTS[train]
+                X[train],
+                Y[train],
+                sensitive_features=FRAME[["sex"]].iloc[train],
+                sample_weight=WEIGHTS[train],
             )
             assert fitted.policy_ == clf.policy_
             assert score == clf.score(

@@ -50,7 +50,9 @@ def test_a_key_decides_alone():
     assert first.tolist() == second.tolist()
     order = np.random.default_rng(1).permutation(len(LARGE))
     assert policy.decide(other, np.ones(len(LARGE), int), key=LARGE[order]).tolist() == first[order].tolist()
-    assert policy.decide(other, np.ones(len(LARGE), int), key=LARGE, random_state=1).tolist() != first.tolist()
+    assert (
+        policy.decide(other, np.ones(len(LARGE), int), key=LARGE, random_state=1).tolist() != first.tolist()
+    )
 
 
 def test_equal_keys_are_equal_in_all_libraries():
@@ -69,7 +71,14 @@ def test_equal_keys_are_equal_in_all_libraries():
         assert key_words(column, 3).tolist() == expected
     texts = ["a", "ä", "a"]
     expected = [int.from_bytes(hashlib.sha256(t.encode()).digest()[:8], "little") for t in texts]
-    for column in (texts, pd.Series(texts), pd.Categorical(texts), pl.Series(texts), pa.array(texts), np.array(texts)):
+    for column in (
+        texts,
+        pd.Series(texts),
+        pd.Categorical(texts),
+        pl.Series(texts),
+        pa.array(texts),
+        np.array(texts),
+    ):
         assert key_words(column, 3).tolist() == expected
 
 

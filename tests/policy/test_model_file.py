@@ -122,7 +122,11 @@ def test_bombs_within_a_model_are_refused(saved):
 
 def members_of(policy):
     buffer = {f"{m}.skops": skops_io.dumps(model) for m, model in enumerate(policy.models)}
-    return {"policy.json": policy_file.encode(policy.ballot.to_dict()), "classes.json": b'["no", "yes"]', **buffer}
+    return {
+        "policy.json": policy_file.encode(policy.ballot.to_dict()),
+        "classes.json": b'["no", "yes"]',
+        **buffer,
+    }
 
 
 def test_a_size_that_lies_unpacks_no_more_than_it_says(tmp_path):
@@ -187,11 +191,17 @@ def test_too_many_or_doubled_members(saved):
         ({"policy.json": b"{}"}, '"format" is None'),
         ({"1.skops": b""}, "does not end as a zip file"),
         ({"1.skops": b"PK" * 100}, "does not end as a zip file"),
-        ({"1.skops": lambda: skops_io.dumps(DummyRegressor().fit([[0]], [0]))}, "type DummyRegressor; it must be"),
+        (
+            {"1.skops": lambda: skops_io.dumps(DummyRegressor().fit([[0]], [0]))},
+            "type DummyRegressor; it must be",
+        ),
         ({"1.skops": lambda: skops_io.dumps([1, 2])}, "type list; it must be a fitted classifier"),
         ({"1.skops": lambda: skops_io.dumps(LogisticRegression())}, "model 1 cannot be read: AttributeError"),
         ({"1.skops": lambda: skops_io.dumps(DummyClassifier().fit([[0]], [5]))}, "numbers, 0 to 1"),
-        ({"1.skops": lambda: skops_io.dumps(DummyClassifier().fit([[0]], ["a"]))}, "cannot be read: ValueError"),
+        (
+            {"1.skops": lambda: skops_io.dumps(DummyClassifier().fit([[0]], ["a"]))},
+            "cannot be read: ValueError",
+        ),
     ],
 )
 def test_archives_of_other_things(saved, change, words):

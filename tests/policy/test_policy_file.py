@@ -331,7 +331,10 @@ def test_memory_is_bounded_by_the_size_of_the_file(tmp_path, repeated, where):
 
 def test_the_default_limit_fits_real_policies(tmp_path):
     """20 rules of 1,000 classes are far below it, and so is one with a loss for each pair of 1,000 classes."""
-    sizes = [len(policy_file.encode(_many_classes(layout, rules).to_dict())) for layout, rules in (("diagonal", 20), ("full", 1))]
+    sizes = [
+        len(policy_file.encode(_many_classes(layout, rules).to_dict()))
+        for layout, rules in (("diagonal", 20), ("full", 1))
+    ]
     assert max(sizes) < policy_file.MAX_BYTES // 2
 
 

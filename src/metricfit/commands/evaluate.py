@@ -56,7 +56,7 @@ def run(options: Namespace) -> int:
         "" if before is None else summary.rates_table([("", before, after)]),
         summary.other_decisions(after),
     ]
-    verdicts: list[str] = []
+    verdicts: list[tuple[str, str]] = []
     records: list[dict[str, Any]] = []
     if metrics:
         with blamed_on(DataError, f"{options.scores}: "):
@@ -69,15 +69,16 @@ def run(options: Namespace) -> int:
     elif options.by:
         raise UsageError("--by: the policy does not say what it was fitted for; name metrics with --metric")
     if options.json:
-        document = {"policy": options.policy, "rows": len(rows), "metrics": records}
+        limits = [{"constraint": name, "verdict": word} for name, word in verdicts]
+        document = {"policy": options.policy, "rows": len(rows), "metrics": records, "limits": limits}
         as_json.show(document | as_json.of_rates(before, after))
     else:
         show(*blocks)
-    return BROKEN if "broken" in verdicts else DONE
+    return BROKEN if any(word == "broken" for _, word in verdicts) else DONE
 
 
-def _table(frame: Any, given: list[Metric | Constraint]) -> tuple[str, list[str]]:
-    """Return metrics with intervals, limits and verdicts, and the verdicts of all rows."""
+def _table(frame: Any, given: list[Metric | Constraint]) -> tuple[str, list[tuple[str, str]]]:
+    """Return metrics with intervals, limits and verdicts, and each constraint's verdict."""
     limits: dict[str, list[Constraint]] = {}
     for one in given:
         if isinstance(one, Constraint):
@@ -95,7 +96,7 @@ def _table(frame: Any, given: list[Metric | Constraint]) -> tuple[str, list[str]
                 lines.append([*start, "", ""])
                 continue
             word = verdict(constraint, row["value"], row["low"], row["high"])
-            verdicts.append(word)
+            verdicts.append((str(constraint), word))
             lines.append([*start, f"{constraint.sense} {constraint.limit:g}", WORDS[word]])
     return summary.table(lines), verdicts
 

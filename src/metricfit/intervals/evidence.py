@@ -130,6 +130,6 @@ def _merged(
         cells[first],
         labels[first],
         wide[first],
-        np.bincount(place, mass, len(first)),
-        np.bincount(place, squares, len(first)),
+        np.asarray(np.bincount(place, mass, len(first)), float),
+        np.asarray(np.bincount(place, squares, len(first)), float),
     )

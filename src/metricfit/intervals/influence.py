@@ -27,7 +27,7 @@ STEP = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """A metric taken apart: ``sign`` times the largest of functions that have slopes; one function if it has one itself.
+    """A metric taken apart: ``sign`` times the largest of functions with slopes; one function if it has one itself.
 
     ``values`` and ``influences`` (pieces, patterns) are those of the functions.
     """

@@ -103,19 +103,19 @@ class Metric:
         return self
 
     def scorer(self, constraints: Any = (), attributes: str | Sequence[str] | None = None) -> Any:
-        """Return a scikit-learn scorer of the metric, for ``cross_val_score``, ``GridSearchCV(scoring=...)`` and the like.
+        """Return a scikit-learn scorer of the metric, for ``cross_val_score``, ``GridSearchCV`` and the like.
 
-        Higher is better, so a metric of which lower is better has its sign turned. A `MetricClassifier` is judged by its
-        decision probabilities, any other classifier by its predictions.
+        Higher is better, so a metric of which lower is better has its sign turned. A `MetricClassifier` is judged by
+        its decision probabilities, any other classifier by its predictions.
 
         Parameters
         ----------
         constraints : list of Constraint or str
-            Where one of them is broken, the score is minus the violation (and less than any value of the metric), so that
-            a search over settings cannot win by breaking limits.
+            Where one of them is broken, the score is minus the violation (and less than any value of the metric), so
+            that a search over settings cannot win by breaking limits.
         attributes : str or list of str, optional
-            Columns of X that the metric's attributes are in; by default those that the classifier names. With
-            scikit-learn's metadata routing ``scorer.set_score_request(sensitive_features=True)`` passes them beside X.
+            Columns of X that the metric's attributes are in; by default those that the classifier names. With metadata
+            routing ``scorer.set_score_request(sensitive_features=True)`` passes them beside X.
 
         Returns
         -------

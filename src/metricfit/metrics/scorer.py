@@ -52,7 +52,7 @@ class MetricScorer:
     def of(cls, metric: Metric, constraints: Any, attributes: str | Sequence[str] | None) -> MetricScorer:
         """Read constraints and names as users write them."""
         given: Iterable[Any] = [constraints] if isinstance(constraints, Constraint | str) else constraints
-        found = tuple(parse(one) if isinstance(one, str) else one for one in given)
+        found: tuple[Any, ...] = tuple(parse(one) if isinstance(one, str) else one for one in given)
         for one in found:
             if not isinstance(one, Constraint):
                 raise ValueError(

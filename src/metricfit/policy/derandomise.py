@@ -1,15 +1,16 @@
 """One deterministic rule for each cell, as close to the cell's mixture as can be: ``randomize="never"``.
 
-A deterministic rule is a plug-in rule like any other: a loss L, and the decision ``argmin_j sum_i p_i(x) L[i, j]`` (ties
-to the larger index). It is found between the rules of the mixture: ``L = (1 - t) L_r + t L_s``. As t goes from 0 to 1
-each row on which the two rules differ changes its decision at one point, so a row's place on the way is a second score,
-the ratio of its costs under the two losses, and t is the threshold on it. Where probabilities are continuous the way from
-one rule to the other has no jumps, and t is set so that constraints hold as exactly as under the mixture.
+A deterministic rule is a plug-in rule like any other: a loss L and the decision ``argmin_j sum_i p_i(x) L[i, j]``, ties
+to the larger index, on the calibrated probabilities if the policy has a calibration. It stands in the policy as a rule
+of weight 0, which `Policy.single` names. It is found between the rules of the mixture: ``L = (1 - t) L_r + t L_s``. As
+t goes from 0 to 1 each row on which the two rules differ changes its decision at one point, so a row's place on the way
+is a second score, the ratio of its costs under the two losses, and t is the threshold on it. Where probabilities are
+continuous the way has no jumps, and t is set so that constraints hold as exactly as under the mixture.
 
 Rows on which all rules of a cell agree are decided so on the whole way: only the others are looked at.
 
-Where labels are counted the way may miss the mixture's value by a little, because no rule on it is the best for these very
-labels. Then the columns of L are moved, by as little as changes a few rows at a time, while that helps.
+Where labels are counted the way may miss the mixture's value by a little, because no rule on it is the best for these
+very labels. Then the columns of L are moved, by as little as changes a few rows at a time, while that helps.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from metricfit.types import FloatArray, IntArray
 
 # Points on the way from one rule to another that are tried at a time, how often the way is looked at more closely, and
 # how often each cell is looked at again.
-POINTS, ZOOMS, SWEEPS = 65, 2, 3
+POINTS, ZOOMS, SWEEPS = 25, 2, 2
 # Ways that are tried in a cell of many rules.
 WAYS = 12
 # How many rows a move of a column changes, and what a unit of violation costs in each round of moves: little at first,
@@ -108,8 +109,8 @@ def cheapest(costs: FloatArray) -> IntArray:
 
 def deterministic(
     program: Program, rows: Rows, soft: bool, mixtures: list[tuple[FloatArray, FloatArray]]
-) -> list[FloatArray]:
-    """Return the loss of one rule for each cell; constraints come first, then the objective.
+) -> tuple[list[FloatArray], FloatArray]:
+    """Return the loss of one rule for each cell, and their u; constraints come first, then the objective.
 
     Parameters
     ----------
@@ -124,7 +125,9 @@ def deterministic(
 
     Returns
     -------
-    list of ndarrays of shape (s, k)
+    losses : list of ndarrays of shape (s, k)
+    u : ndarray
+        The generalised confusion vector of these rules on the rows.
     """
     cells = [Cell(program, rows, soft, a, losses) for a, (_, losses) in enumerate(mixtures)]
     chosen = [losses[int(np.argmax(weights))] for weights, losses in mixtures]
@@ -156,7 +159,7 @@ def deterministic(
         if sweep and not rank(total) < before:
             break
     mixed = [a for a, (weights, _) in enumerate(mixtures) if len(weights) > 1]
-    kept = rank(total), list(chosen)
+    kept = rank(total), list(chosen), total
     for toll in () if soft else TOLLS:
 
         def merit(u: FloatArray, toll: float = toll) -> Rank:
@@ -172,8 +175,8 @@ def deterministic(
             _, chosen[a], shares[a] = best
             total = rest + shares[a]
         if rank(total) < kept[0]:
-            kept = rank(total), list(chosen)
-    return kept[1]
+            kept = rank(total), list(chosen), total
+    return kept[1], kept[2]
 
 
 def _best(

@@ -85,8 +85,8 @@ def metrics_of(metrics: Any, provenance: Mapping[str, Any]) -> list[Metric]:
         metrics = [*([] if objective is None else [objective]), *constraints]
         if not metrics:
             raise ValueError(
-                "metrics is None, and the policy does not know what it was fitted for (it was made by hand, by an older "
-                "version, or for a function of your own); pass metrics=[...]"
+                "metrics is None, and the policy does not know what it was fitted for (it was made by hand, by an "
+                "older version, or for a function of your own); pass metrics=[...]"
             )
     given = [metrics] if isinstance(metrics, str | Metric | Constraint) else list(metrics)
     found = [parse(one) if isinstance(one, str) else one for one in given]

@@ -2,7 +2,7 @@
 
 A constraint holds where all its claims hold. The claims:
 
-- `RateClaim`: a rate keeps a limit. ``precision(c) >= t`` is ``E[(1{y = c} - t) d_c] >= 0``, cleared of its denominator.
+- `RateClaim`: a rate keeps a limit. ``precision(c) >= t`` is ``E[(1{y = c} - t) d_c] >= 0``, without its denominator.
 - `GapClaim`: the rates of two groups, which share no row, are less than so much apart.
 - `SmoothClaim`: anything else, by the normal approximation: the only one that is not sound with few rows.
 """
@@ -197,7 +197,7 @@ def _distances(metric: Distance, limit: float, binding: Binding) -> Iterator[Cla
 
 
 def _linear(metric: Metric, sense: Sense, limit: float, binding: Binding) -> Iterator[Claim]:
-    """A mean over all rows (a cost, an accuracy), whose coefficients depend on no class prior; else no sound claim."""
+    """Yield a claim on a mean over all rows (a cost, say), whose coefficients depend on no class prior; else no sound one."""
     why = "it is no rate, no comparison of rates by groups and no mean over rows"
     if binding.mask.all() and metric.curvature is Curvature.LINEAR:
         axes = binding.axes
@@ -210,7 +210,7 @@ def _linear(metric: Metric, sense: Sense, limit: float, binding: Binding) -> Ite
             confusion = Confusion(np.repeat(margins[:, :, None] / axes.k, axes.k, axis=2), axes)
             slope = metric.gradient(confusion)
             tables.append(slope + (metric(confusion) - float((slope * confusion.values).sum())))
-        if np.allclose(*tables, rtol=1e-9, atol=1e-12):
+        if np.allclose(tables[0], tables[1], rtol=1e-9, atol=1e-12):
             yield RateClaim(Rate(tables[0], np.ones(tables[0].shape), binding.mask), sense, limit)
             return
     yield SmoothClaim(metric, binding.mask, sense, limit, why)

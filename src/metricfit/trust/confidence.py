@@ -23,15 +23,17 @@ from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims import claims
 from metricfit.trust.expected import deal
-from metricfit.trust.p_values import Decided, Tested, tested
+from metricfit.trust.p_values import Decided, Tested, p_value
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 # By how many standard errors the limits are tightened, from cautious to bold; the first ones are only to begin with.
-CAUTIOUS = (5.0, 4.0, 3.0, 2.5, 2.0)
-BOLDER = 0.25
+CAUTIOUS = (5.0, 4.0, 3.5, 3.0, 2.5, 2.0)
+BOLDER, FASTER = 0.4, 0.25
 BOLDEST = 0.0
 # A policy to begin with should pass by far: its p-value on the rows it was tuned on is at most this part of the level.
-CLEARLY = 0.02
+CLEARLY = 2e-4
+# How much of the way to the last value that a metric can have a limit may be tightened.
+NEARLY = 0.9
 FEWEST = 40
 
 Refit = Callable[[Problem, Any], Any]
@@ -41,8 +43,8 @@ Refit = Callable[[Problem, Any], Any]
 class ConstraintConfidence:
     """How a constraint was confirmed.
 
-    ``estimate`` is its metric on the kept rows, ``bound`` what it keeps with the confidence asked for, ``margin`` by how
-    much the limit was tightened in the fit, ``test`` the test, ``approximate`` why that is not sound with few rows
+    ``estimate`` is its metric on the kept rows, ``bound`` what it keeps with the confidence asked for, ``margin`` by
+    how much the limit was tightened in the fit, ``test`` the test, ``approximate`` why that is not sound with few rows
     (empty where it is).
     """
 
@@ -104,8 +106,10 @@ def kept_apart(labels: IntArray, cells: IntArray | None, share: int, seed: int =
     return np.asarray(deal(labels, cells, share, seed) == 0)
 
 
-def confirm(problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit) -> tuple[Any, Confidence]:
-    """Return the result of the boldest policy that the kept rows confirm, and how they do.
+def confirm(
+    problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit
+) -> tuple[Any, Problem, Confidence]:
+    """Return the result of the boldest policy that the kept rows confirm, its problem, and how they confirm it.
 
     Parameters
     ----------
@@ -127,7 +131,7 @@ def confirm(problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Ref
     """
     path = _Path(problem, tuning, kept, level, refit)
     if not problem.constraints:
-        return path.base, Confidence(level, len(kept), 0, ())
+        return path.base, problem, Confidence(level, len(kept), 0, ())
     step, result = path.beginning()
     passed, count = None, 0
     while True:
@@ -136,16 +140,16 @@ def confirm(problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Ref
         if max(t.p for t in found) > 1 - level:
             break
         passed = (step, result, found)
-        step -= BOLDER
-        if step < BOLDEST:
+        if step <= BOLDEST or path.settled(step):
             break
+        step = max(BOLDEST, step - max(BOLDER, FASTER * step))
         try:
-            result = refit(path.tightened(step), result)
+            result = path.base if path.settled(step) else refit(path.tightened(step), result)
         except InfeasibleError:
             break
     if passed is None:
         raise path.failure(result.policy, found)
-    return passed[1], path.record(*passed, count)
+    return passed[1], path.tightened(passed[0]), path.record(*passed, count)
 
 
 class _Path:
@@ -166,11 +170,7 @@ class _Path:
         """Return by how much each limit is tightened; never as far as the last value that a metric can have."""
         found = []
         for c, error, end in zip(self.problem.constraints, self.errors, self.ends, strict=True):
-            room = abs(end - c.limit)
-            asked = step * error
-            found.append(
-                room * (1 - np.exp(-asked / room)) if asked > 0 and np.isfinite(room) and room > 0 else asked
-            )
+            found.append(min(step * error, NEARLY * abs(end - c.limit)))
         return found
 
     def tightened(self, step: float) -> Problem:
@@ -181,12 +181,17 @@ class _Path:
         ]
         return replace(self.problem, constraints=tuple(moved))
 
+    def settled(self, step: float) -> bool:
+        """Return whether limits tightened so bind nothing: the policy of the limits themselves is then the best."""
+        pairs = zip(self.tightened(step).constraints, self.base.constraints, strict=True)
+        return all((r.value >= c.limit) if c.sense == ">=" else (r.value <= c.limit) for c, r in pairs)
+
     def beginning(self) -> tuple[float, Any]:
         """Return step and result of the most cautious policy that should pass by far; else of the likeliest."""
         likeliest: tuple[float, float, Any] | None = None
         for step in (*CAUTIOUS, 1.5, 1.0, 0.5, 0.0):
             try:
-                result = self.refit(self.tightened(step), self.base)
+                result = self.base if self.settled(step) else self.refit(self.tightened(step), self.base)
             except InfeasibleError:
                 continue
             foretold = max(t.p for t in self._tests(result.policy, self.rehearsal))
@@ -238,7 +243,7 @@ class _Path:
         total = len(self.kept) + len(self.tuning)
         rows = int(np.ceil(factor * total)) if np.isfinite(factor) else None
         return UnconfirmedError(
-            lines, self.level, len(self.kept), rows if rows is None else max(rows, total + 1)
+            lines, self.level, len(self.kept), rows if rows is None else max(rows, int(1.25 * total))
         )
 
 
@@ -255,7 +260,9 @@ def _end(constraint: Constraint, rows: Rows) -> float:
 
 def _largest(constraint: Constraint, decided: Decided, before: Decided, level: float) -> Tested:
     margins: FloatArray = before.rows.margins()
-    found = [tested(claim, decided, before, level) for claim in claims(constraint, before.rows.axes, margins)]
+    found = [
+        p_value(claim, decided, before, level) for claim in claims(constraint, before.rows.axes, margins)
+    ]
     return max(found, key=lambda test: test.p, default=Tested(0.0, "always true"))
 
 

@@ -58,7 +58,7 @@ class Judgement:
 
     def provenance(self) -> dict[str, Any]:
         """Return it as lists of numbers, the objective first, for a policy's provenance."""
-        both = [self, *self.constraints]
+        both: list[Judgement | ConstraintEstimate] = [self, *self.constraints]
         return {
             "expected": [one.value for one in both],
             "expected_low": [one.low for one in both],

@@ -57,7 +57,7 @@ class Tested(NamedTuple):
     approximate: str = ""
 
 
-def tested(claim: Claim, kept: Decided, before: Decided, level: float) -> Tested:
+def p_value(claim: Claim, kept: Decided, before: Decided, level: float) -> Tested:
     """Return the p-value of a claim.
 
     Parameters

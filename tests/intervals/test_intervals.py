@@ -1,0 +1,140 @@
+"""Intervals: exact small cases, slopes against added rows, and how often they hold the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import METRICS, example_rows
+
+import metricfit as mf
+from metricfit.data.confusion import Axes, Cells, Confusion
+from metricfit.intervals import Evidence, estimate
+from metricfit.intervals.estimate import wilson
+from metricfit.intervals.influence import taken_apart
+
+TWO = Axes((0, 1))
+
+
+def seen_of(y, made, weights=None, axes=TWO, cells=None) -> Evidence:
+    return Evidence.of(axes, cells, np.asarray(y), np.eye(axes.k)[np.asarray(made)], weights)
+
+
+def test_wilson_by_hand():
+    # 8 of 10: (0.8 + 3.8415 / 20 -+ 1.96 sqrt(0.016 + 3.8415 / 400)) / 1.38415
+    low, high = wilson(0.8, 10)
+    assert low == pytest.approx(0.4901, abs=2e-4)
+    assert high == pytest.approx(0.9433, abs=2e-4)
+    assert wilson(0.0, 5)[0] == 0.0
+    assert wilson(1.0, 5)[1] == 1.0
+
+
+def test_a_rate_of_outcomes_has_the_interval_of_its_rows():
+    y = np.repeat([1, 1, 0], [30, 10, 60])
+    made = np.repeat([1, 0, 0], [30, 10, 60])
+    for metric, hits, rows in [(mf.recall(1), 30, 40), (mf.accuracy(), 90, 100), (mf.precision(0), 60, 70)]:
+        found = estimate(metric, seen_of(y, made))
+        assert (found.value, found.low, found.high) == pytest.approx(
+            (hits / rows, *wilson(hits / rows, rows)), abs=1e-5
+        )
+
+
+def test_weights_count():
+    y, made = np.repeat([1, 1, 0], [30, 10, 60]), np.repeat([1, 0, 0], [30, 10, 60])
+    plain = estimate(mf.recall(1), seen_of(y, made))
+    same = estimate(mf.recall(1), seen_of(y, made, np.full(100, 7.0)))
+    assert (same.low, same.high) == pytest.approx((plain.low, plain.high))
+    # Half of the weight on a tenth of the rows tells less: as much as 36 rows.
+    uneven = np.where(np.arange(100) % 10 == 0, 9.0, 1.0)
+    wide = estimate(mf.accuracy(), seen_of(np.arange(100) % 2, np.arange(100) // 2 % 2, uneven))
+    rows = uneven.sum() ** 2 / (uneven**2).sum()
+    assert wide.high - wide.low == pytest.approx(np.subtract(*wilson(wide.value, rows)[::-1]), rel=0.05)
+
+
+def test_chances_leave_less_to_luck_than_draws():
+    y = np.arange(200) % 2
+    certain = seen_of(y, np.arange(200) // 2 % 2)
+    mixed = Evidence.of(TWO, None, y, np.where((np.arange(200) < 100)[:, None], [[0.4, 0.6]], [[0.6, 0.4]]))
+    sure, unsure = estimate(mf.accuracy(), mixed), estimate(mf.accuracy(), certain)
+    assert sure.value == pytest.approx(0.5)
+    assert sure.high - sure.low < 0.3 * (unsure.high - unsure.low)
+
+
+def test_rates_of_nothing_are_unknown():
+    found = estimate(mf.recall(1), seen_of([0, 0, 0], [0, 1, 0]))
+    assert np.isnan([found.value, found.low, found.high]).all()
+
+
+def test_all_alike_is_not_certain():
+    found = estimate(mf.recall(1), seen_of([1] * 12 + [0] * 30, [1] * 12 + [0] * 30))
+    assert found.high == 1.0
+    assert found.low == pytest.approx(wilson(1.0, 12)[0])
+
+
+@pytest.mark.parametrize("example", METRICS, ids=str)
+def test_influence_is_the_slope_towards_one_more_row(example):
+    rows = example_rows(seed=3)
+    confusion = rows.confusion
+    cells, codes = Cells.observe(rows.attributes, len(rows.y))
+    axes = Axes(confusion.classes, confusion.decisions, cells)
+    labels = np.array([axes.class_index(c) for c in rows.y])
+    made = np.eye(axes.k)[[axes.decision_index(d) for d in rows.made]]
+    seen = Evidence.of(axes, codes, labels, made, rows.weight)
+    pieces = taken_apart(example.metric, seen)
+    assert pieces.value == pytest.approx(example.metric(seen.confusion), abs=1e-9)
+    assert pieces.influences @ seen.mass == pytest.approx(np.zeros(len(pieces.values)), abs=1e-4 * seen.total)
+    if pieces.values.size > 1:
+        return  # a largest of several has no slope where two meet
+    for pattern in range(0, len(seen.mass), max(1, len(seen.mass) // 7)):
+        step, mass = 1e-6 * seen.total, seen.mass.copy()
+        mass[pattern] += step
+        moved = example.metric(Confusion(seen.tensor(mass), axes))
+        slope = (moved - pieces.value) / 1e-6
+        assert pieces.influences[0, pattern] == pytest.approx(slope, rel=2e-2, abs=2e-3)
+
+
+def population(groups: int) -> Confusion:
+    cells = Cells(("group",), tuple((g,) for g in range(groups)))
+    tensor = np.zeros((groups, 2, 2))
+    recall, alarm = np.linspace(0.6, 0.8, groups), np.linspace(0.05, 0.15, groups)
+    tensor[:, 1] = 0.3 * np.stack([1 - recall, recall], axis=1) / groups
+    tensor[:, 0] = 0.7 * np.stack([1 - alarm, alarm], axis=1) / groups
+    return Confusion(tensor, Axes((0, 1), (), cells))
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        mf.recall(1),
+        mf.precision(1),
+        mf.g_mean(),
+        mf.mcc(),
+        mf.min_recall(),
+        mf.demographic_parity(over="group"),
+        mf.worst(mf.recall(1), over="group"),
+    ],
+    ids=str,
+)
+def test_intervals_hold_the_truth_about_as_often_as_they_say(metric):
+    truth, draws, rng = population(3), 80, np.random.default_rng(0)
+    inside = 0
+    for _ in range(draws):
+        counts = rng.multinomial(800, truth.values.ravel()).reshape(truth.values.shape)
+        a, i, j = np.nonzero(counts)
+        rows = counts[a, i, j].astype(float)
+        found = estimate(metric, Evidence(truth.axes, a, i, np.eye(2)[j], rows, rows))
+        assert found.low <= found.value <= found.high
+        inside += found.low <= metric(truth) <= found.high
+    assert inside / draws >= 0.88
+
+
+def test_patterns_are_the_rows():
+    rng = np.random.default_rng(1)
+    y, chances = rng.integers(0, 2, 500), np.array([[1, 0], [0.25, 0.75], [0, 1]])[rng.integers(0, 3, 500)]
+    weights = rng.random(500)
+    seen = Evidence.of(TWO, None, y, chances, weights)
+    assert len(seen.mass) == 6
+    direct = np.stack([(weights[:, None] * chances)[y == c].sum(axis=0) for c in (0, 1)]) / weights.sum()
+    np.testing.assert_allclose(seen.confusion.matrix, direct)
+    parts = [Evidence.of(TWO, None, y[s], chances[s], weights[s]) for s in (slice(0, 100), slice(100, 500))]
+    np.testing.assert_allclose(Evidence.joined(parts).confusion.matrix, direct)
+    assert Evidence.joined(parts).effective_rows == pytest.approx(weights.sum() ** 2 / (weights**2).sum())

@@ -1,0 +1,74 @@
+"""`randomize="never"`: one rule per cell, as close to the mixture as one rule can be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import metricfit as mf
+
+
+def problem(seed: int):
+    rng = np.random.default_rng(seed)
+    n, size = int(rng.integers(2, 5)), 4000
+    proba = rng.dirichlet(rng.uniform(0.4, 1.5, n), size)
+    y = (proba.cumsum(axis=1) < rng.random((size, 1))).sum(axis=1).clip(max=n - 1)
+    return proba, y, rng.integers(0, 3, size)
+
+
+@pytest.mark.parametrize("confusion", ["labels", "model"])
+@pytest.mark.parametrize("seed", range(4))
+def test_close_to_the_mixture_where_probabilities_are_continuous(seed, confusion):
+    proba, y, group = problem(seed)
+    plain = mf.optimize(proba, y, "g_mean", sensitive_features=group, confusion=confusion).confusion
+    limits = [
+        mf.precision(0) >= min(mf.precision(0)(plain) + 0.05, 0.95),
+        mf.demographic_parity(over="group") <= max(0.5 * mf.demographic_parity(over="group")(plain), 0.01),
+    ]
+    result = mf.optimize(proba, y, "g_mean", limits, sensitive_features=group, confusion=confusion)
+    assert result.policy.n_rules > 3
+    made = result.policy.decide(proba, group, randomize="never")
+    tensor = np.zeros(result.confusion.values.shape)
+    soft = proba if confusion == "model" else np.eye(proba.shape[1])[y]
+    np.add.at(tensor.transpose(0, 2, 1), (group, made), soft)
+    alone = mf.Confusion(tensor / tensor.sum(), result.policy.axes)
+    assert mf.g_mean()(alone) >= result.value - 0.004
+    for limit in limits:
+        away = limit.metric(alone) - limit.limit
+        assert (away if limit.sense == ">=" else -away) >= -0.001
+    told = result.deterministic
+    assert told.value == pytest.approx(mf.g_mean()(alone), abs=1e-6)
+    assert told.loss == pytest.approx(result.value - told.value, abs=1e-6)
+    assert told.constraints == pytest.approx([limit.metric(alone) for limit in limits], abs=1e-6)
+
+
+def test_it_is_a_plain_rule_that_goes_with_the_policy(tmp_path):
+    proba, y, _ = problem(1)
+    n = proba.shape[1]
+    result = mf.optimize(proba, y, "g_mean", [mf.recall(0) >= 0.9])
+    policy = result.policy
+    policy.save(tmp_path / "policy.json")
+    again = mf.Policy.load(tmp_path / "policy.json")
+    assert again == policy
+    rule = policy.rules[0][policy.single[0]]
+    loss = (
+        np.repeat(rule.loss[1:], n, axis=0) + np.diag(rule.loss[0])
+        if policy.layout == "diagonal"
+        else rule.loss
+    )
+    costs = proba @ loss
+    clear = np.sort(costs, axis=1)[:, 1] - costs.min(axis=1) > 1e-9
+    made = again.decide(proba, randomize="never")
+    np.testing.assert_array_equal(made[clear], costs.argmin(axis=1)[clear])
+
+
+def test_few_different_probabilities_keep_the_limit_first():
+    """Three leaves: no rule meets the limit exactly, so the value gives way."""
+    proba = np.repeat([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]], 100, axis=0)
+    y = (np.arange(300) % 100 < np.repeat([10, 40, 80], 100)).astype(int)
+    result = mf.optimize(proba, y, "accuracy", [mf.recall(1) >= 0.7])
+    assert result.policy.n_rules == 2
+    made = result.policy.decide(proba, randomize="never")
+    assert (made[y == 1] == 1).mean() >= 0.7
+    assert result.deterministic.violation <= 0
+    assert result.deterministic.loss >= 0

@@ -1,0 +1,62 @@
+"""`Policy.evaluate`: a frame with intervals, by group, and by what the policy was fitted for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import metricfit as mf
+from metricfit.data.confusion import Axes
+from metricfit.policy import Policy, Rule
+
+RNG = np.random.default_rng(0)
+PROBA = RNG.dirichlet([1.0, 1.0], 600)
+Y = (RNG.random(600) < PROBA[:, 1]).astype(int)
+SEX = np.where(RNG.random(600) < 0.3, "F", "M")
+POLICY = Policy(Axes((0, 1)), "full", [[Rule(0.25, [[0, 1], [1, 0]]), Rule(0.75, [[0, 1], [3, 0]])]])
+
+
+def test_values_are_those_of_the_expected_confusion():
+    frame = POLICY.evaluate(PROBA, Y, ["recall(1)", mf.precision(1) >= 0.5, mf.g_mean()])
+    assert list(frame.columns) == ["metric", "value", "low", "high"]
+    assert frame["metric"].tolist() == ["recall(1)", "precision(1)", "g_mean()"]
+    chances = POLICY.decision_proba(PROBA)[:, 1]
+    assert frame["value"][0] == pytest.approx(chances[Y == 1].mean())
+    assert frame["value"][1] == pytest.approx(chances[Y == 1].sum() / chances.sum())
+    assert ((frame["low"] < frame["value"]) & (frame["value"] < frame["high"])).all()
+
+
+def test_by_group():
+    frame = POLICY.evaluate(PROBA, Y, "recall(1)", sensitive_features={"sex": SEX}, by="sex")
+    assert frame["group"].tolist() == ["all", "F", "M"]
+    chances = POLICY.decision_proba(PROBA)[:, 1]
+    assert frame["value"][1] == pytest.approx(chances[(Y == 1) & (SEX == "F")].mean())
+    widths = frame["high"] - frame["low"]
+    assert widths[1] > widths[2] > widths[0]
+
+
+def test_weights_count():
+    weight = RNG.random(600)
+    frame = POLICY.evaluate(PROBA, Y, "accuracy()", sample_weight=weight)
+    right = POLICY.decision_proba(PROBA)[np.arange(600), Y]
+    assert frame["value"][0] == pytest.approx(np.average(right, weights=weight))
+
+
+def test_the_default_is_what_was_asked(tmp_path):
+    result = mf.optimize(PROBA, Y, "g_mean", ["recall(1) >= 0.8"])
+    assert result.policy.provenance["rows"] == 600
+    result.policy.save(tmp_path / "p.json")
+    frame = mf.Policy.load(tmp_path / "p.json").evaluate(PROBA, Y)
+    assert frame["metric"].tolist() == ["g_mean()", "recall(1)"]
+    assert frame["value"].tolist() == pytest.approx([result.value, result.constraints[0].value])
+    with pytest.raises(ValueError, match="does not know what it was fitted for"):
+        POLICY.evaluate(PROBA, Y)
+
+
+def test_what_is_missing_is_named():
+    with pytest.raises(ValueError, match="unknown class 7"):
+        POLICY.evaluate(PROBA, Y, "recall(7)")
+    with pytest.raises(ValueError, match="metrics must be metrics"):
+        POLICY.evaluate(PROBA, Y, [3])
+    only = POLICY.evaluate(PROBA[Y == 0], Y[Y == 0], "recall(1)")
+    assert np.isnan(only.loc[0, ["value", "low", "high"]].astype(float)).all()

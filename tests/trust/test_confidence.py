@@ -1,0 +1,137 @@
+"""Constraints that hold on the population with a confidence."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+import metricfit as mf
+from metricfit.exceptions import UnconfirmedError
+from metricfit.trust.confidence import kept_apart
+
+
+def population(n: int, seed: int):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    y = (rng.random(n) < 1 / (1 + np.exp(0.5 - 2 * X[:, 0] - X[:, 1]))).astype(int)
+    shown = 1 / (1 + np.exp(0.5 - 1.7 * X[:, 0] - 0.8 * X[:, 1]))
+    return X, y, np.stack([1 - shown, shown], axis=1)
+
+
+X, Y, PROBA = population(20_000, 0)
+FLOOR = mf.recall(1) >= 0.8
+
+
+def test_the_population_keeps_the_limit():
+    """Of 16 draws at most one or two may break it by chance; without confidence about half do."""
+    broken, answered = {None: 0, 0.9: 0}, 0
+    for draw in range(16):
+        places = np.random.default_rng(draw).choice(len(Y), 600, replace=False)
+        for level in broken:
+            try:
+                result = mf.optimize(PROBA[places], Y[places], "g_mean", [FLOOR], confidence=level)
+            except UnconfirmedError:
+                continue
+            answered += level is not None
+            recall = result.policy.evaluate(PROBA, Y, "recall(1)")["value"][0]
+            broken[level] += recall < 0.8
+    assert answered >= 12
+    assert broken[0.9] <= 4
+    assert broken[None] >= 3
+
+
+def test_the_result_says_how():
+    result = mf.optimize(PROBA[:3000], Y[:3000], "g_mean", [FLOOR], confidence=0.95)
+    record = result.confidence.constraints[0]
+    assert (record.name, record.limit) == ("recall(1) >= 0.8", 0.8)
+    assert 0.8 <= record.bound <= record.estimate
+    assert record.p_value <= 0.05
+    assert record.approximate == ""
+    assert record.margin > 0
+    assert result.confidence.rows == 1500
+    assert result.constraints[0].name == "recall(1) >= 0.8"
+    assert result.constraints[0].value == pytest.approx(0.8 + record.margin, abs=0.02)
+    assert result.constraints[0].violation < 0
+    assert "at the worst" in repr(result)
+    assert result.policy.provenance["confidence"] == 0.95
+    assert result.policy.provenance["constraints"] == ["recall(1) >= 0.8"]
+    bolder = mf.optimize(PROBA[:3000], Y[:3000], "g_mean", [FLOOR], confidence=0.5)
+    assert bolder.confidence.constraints[0].margin < record.margin
+    assert bolder.value > result.value
+
+
+def test_the_bound_is_the_tightest_limit_that_passes():
+    result = mf.optimize(PROBA[:3000], Y[:3000], "g_mean", [FLOOR], confidence=0.95)
+    kept = kept_apart(Y[:3000], None, 2)
+    chances = result.policy.decision_proba(PROBA[:3000][kept])[Y[:3000][kept] == 1, 1]
+    assert result.confidence.constraints[0].estimate == pytest.approx(chances.mean())
+    from scipy import stats
+
+    if np.isin(chances, (0.0, 1.0)).all():
+        exact = stats.beta.ppf(0.05, chances.sum(), (1 - chances).sum() + 1)
+        assert result.confidence.constraints[0].bound == pytest.approx(exact, abs=1e-4)
+
+
+def test_when_nothing_passes_the_error_says_how_many_rows():
+    with pytest.raises(UnconfirmedError, match=r"more rows|rows would be needed") as error:
+        mf.optimize(
+            PROBA[:200], Y[:200], "g_mean", [mf.recall(1) >= 0.97, mf.precision(1) >= 0.5], confidence=0.99
+        )
+    assert error.value.rows is None or error.value.rows > 200
+    assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, -0.1, "0.95", True, float("nan")])
+def test_confidence_is_a_share(level):
+    with pytest.raises(ValueError, match="confidence must be None or a number between 0 and 1"):
+        mf.optimize(PROBA[:100], Y[:100], "g_mean", confidence=level)
+    with pytest.raises(ValueError, match="confidence must be"):
+        mf.MetricClassifier(LogisticRegression(), confidence=level).fit(X[:100], Y[:100])
+
+
+def test_too_few_rows_to_keep_some_apart():
+    with pytest.raises(ValueError, match="20 rows are too few to keep some of them apart"):
+        mf.optimize(PROBA[:20], Y[:20], "g_mean", [FLOOR], confidence=0.9)
+
+
+def test_claims_without_a_sound_test_are_named():
+    result = mf.optimize(PROBA[:3000], Y[:3000], "accuracy", [mf.balanced_accuracy() >= 0.7], confidence=0.95)
+    assert "no rate" in result.confidence.constraints[0].approximate
+    assert "approximate" in repr(result)
+
+
+def test_kept_rows_are_seen_by_neither_model_nor_policy():
+    seen = []
+
+    class Watched(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append({row.tobytes() for row in np.asarray(X)})
+            return super().fit(X, y, sample_weight)
+
+    clf = mf.MetricClassifier(Watched(), "g_mean", [FLOOR], confidence=0.9, keep_proba=True, cv=3)
+    clf.fit(X[:1500], Y[:1500])
+    trained = set().union(*seen)
+    assert len(trained) == 1000
+    assert clf.result_.confidence.rows == 500
+    assert {X[i].tobytes() for i in clf.tuned_on_.rows} == trained
+    assert clf.tuned_on_.proba.shape == (1000, 2)
+
+
+def test_a_frozen_model_keeps_half():
+    model = FrozenEstimator(LogisticRegression().fit(X[:500], Y[:500]))
+    clf = mf.MetricClassifier(model, "g_mean", [FLOOR], confidence=0.9).fit(X[500:2500], Y[500:2500])
+    assert clf.result_.confidence.rows == 1000
+    assert clf.predict(X[:5]).shape == (5,)
+
+
+def test_same_seed_same_bits():
+    first, second = (
+        mf.optimize(PROBA[:1000], Y[:1000], "g_mean", [FLOOR], confidence=0.9, random_state=1, n_jobs=jobs)
+        for jobs in (None, 2)
+    )
+    assert first.policy == second.policy
+    assert first.confidence == second.confidence
