@@ -140,7 +140,10 @@ def test_requests_carry_attributes_and_weights():
             FOLDS.split(X, Y), found["estimator"], found["test_score"], strict=True
         ):
             clf.fit(
-                X[train], Y[train], sensitive_features=FRAME[["sex"]].iloc[train], sample_weight=WEIGHTS[train]
+                X[train],
+                Y[train],
+                sensitive_features=FRAME[["sex"]].iloc[train],
+                sample_weight=WEIGHTS[train],
             )
             assert fitted.policy_ == clf.policy_
             assert score == clf.score(

@@ -120,9 +120,7 @@ def draw(name: str, random: np.random.Generator) -> Drawn:
         case "f1":
             return average(random, mf.f1, f_beta(1, c), c)
         case "jaccard":
-            return average(
-                random, mf.jaccard, lambda s: [(s.hit(c), s.prior[c] + s.given(c) - s.hit(c))], c
-            )
+            return average(random, mf.jaccard, lambda s: [(s.hit(c), s.prior[c] + s.given(c) - s.hit(c))], c)
         case "selective_accuracy":
             return mf.selective_accuracy(), known.accuracy
         case "selective_recall":
