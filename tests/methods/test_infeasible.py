@@ -153,7 +153,9 @@ def test_barely_feasible_is_feasible():
 def test_the_search_for_the_cause_obeys_the_budget():
     """Ten floors of which no pair conflicts: without more calls it is known that they conflict, but not which."""
     random = np.random.default_rng(0)
-    sample = Sample(random.dirichlet(np.full(10, 0.3), 400), np.arange(400) % 10, None, np.ones(400))
+    proba = random.dirichlet(np.full(10, 0.3), 400)
+    y = np.array([random.choice(10, p=p) for p in proba])
+    sample = Sample(proba, y, None, np.ones(400))
     case = Case(mf.accuracy(), accuracy, tuple(floor_recall(c, 0.75) for c in range(10)), sample=sample)
     whole = error_of(case)
     assert whole.complete

@@ -213,7 +213,7 @@ class TestSecondStep:
         random = np.random.default_rng(seed)
         classes, rows = int(random.integers(2, 6)), int(random.integers(30, 200))
         proba = random.dirichlet(random.uniform(0.3, 3, classes), rows)
-        y = np.append(np.arange(classes), np.argmax(proba[classes:], axis=1))
+        y = np.array([random.choice(classes, p=p) for p in proba])
         first = mf.optimize(proba, y, "g_mean", confusion="model")
         for limit in (first.value - 1e-8, first.value):
             second = mf.optimize(proba, y, "accuracy", [mf.g_mean() >= limit], confusion="model")
@@ -250,9 +250,10 @@ class TestManyRows:
         """Equalized odds over 20 groups are 360 rows, more than are in the program from the start."""
         random = np.random.default_rng(0)
         proba = random.dirichlet([2, 1.2, 1], 80) * np.exp(random.normal(size=(20, 3)))[np.arange(80) % 20]
+        proba /= proba.sum(axis=1, keepdims=True)
         many = Sample(
-            proba / proba.sum(axis=1, keepdims=True),
-            np.arange(80) % 3,
+            proba,
+            np.array([random.choice(3, p=p) for p in proba]),
             pd.DataFrame({"sex": np.arange(80) % 20}),
             random.uniform(0.5, 2, 80),
         )

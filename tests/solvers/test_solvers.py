@@ -49,8 +49,10 @@ class TestAttempts:
             raise PanicException("assertion failed")
 
         monkeypatch.setattr("clarabel.DefaultSolver", panics)
-        proba = np.random.default_rng(0).dirichlet([2, 1, 0.7], 50)
-        result = metricfit.optimize(proba, proba.argmax(axis=1), "g_mean", confusion="model", max_calls=30)
+        random = np.random.default_rng(0)
+        proba = random.dirichlet([2, 1, 0.7], 50)
+        y = np.array([random.choice(3, p=p) for p in proba])
+        result = metricfit.optimize(proba, y, "g_mean", confusion="model", max_calls=30)
         assert result.value > 0.3
 
 
