@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test processors lowest pythons bare lint bench peers scale paper clean
+.PHONY: help demo test processors lowest pythons bare problems lint bench peers scale paper clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,10 +17,13 @@ test: $(VENV)/.installed-dev  ## run all tests and doctests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 # The same numbers, added up in another order: what OpenBLAS does on other processors. The numeric tests must not care.
-NUMERIC := tests/functions tests/metrics tests/methods tests/kernels tests/data
+NUMERIC := tests/functions tests/metrics tests/methods tests/kernels tests/data tests/solvers
 PROCESSOR ?= Haswell
 processors: $(VENV)/.installed-dev  ## run the numeric tests as on another processor, PROCESSOR=Prescott|Haswell|SkylakeX
 	OPENBLAS_CORETYPE=$(PROCESSOR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q $(NUMERIC)
+
+problems: $(VENV)/.installed-dev  ## solve 3,000 random problems and compare with the convex program
+	METRICFIT_PROBLEMS=3000 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q tests/methods/test_drawn.py
 
 # Environments of their own, made anew each time, under .environments. uv comes from the package index.
 OTHER := .environments

@@ -153,6 +153,8 @@ def test_missing_values_name_column_and_rows(column):
         ("sex", "must be a frame or one value per row; got 'sex'"),
         (3, "must be a frame or one value per row; got 3"),
         (pd.to_datetime(pd.Series(["2020", "2021", "2022"])), "must be a string, an integer"),
+        (np.array(["2020", "2021", "2022"], "datetime64[ns]"), "must be a string, an integer"),
+        (np.array([1, 2, 3], "timedelta64[ns]"), "must be a string, an integer"),
         ([(1,), (2,), (3,)], "must be a string, an integer"),
         ([1.0, np.inf, 2.0], "finite float"),
     ],

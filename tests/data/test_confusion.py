@@ -135,6 +135,10 @@ def test_from_predictions_counts():
     np.testing.assert_allclose(confusion.matrix, expected.sum(axis=0) / 20, rtol=1e-15)
     np.testing.assert_allclose(confusion.margins, np.array([[3, 3, 0], [5, 4, 5]]) / 20, rtol=1e-15)
     np.testing.assert_array_equal(np.asarray(confusion), confusion.values)
+    assert np.array(confusion) is not confusion.values
+    assert np.asarray(confusion, dtype=np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match="leave copy=False out"):
+        confusion.__array__(np.float32, copy=False)
     assert np.asarray(confusion, dtype=np.float32).dtype == np.float32
     with pytest.raises(ValueError, match="read-only"):
         confusion.values[0, 0, 0] = 1

@@ -148,3 +148,31 @@ def test_barely_feasible_is_feasible():
             assert case.solve().feasible
         else:
             assert error_of(case).proven
+
+
+def test_the_search_for_the_cause_obeys_the_budget():
+    """Ten floors of which no pair conflicts: without more calls it is known that they conflict, but not which."""
+    random = np.random.default_rng(0)
+    proba = random.dirichlet(np.full(10, 0.3), 400)
+    y = np.array([random.choice(10, p=p) for p in proba])
+    sample = Sample(proba, y, None, np.ones(400))
+    case = Case(mf.accuracy(), accuracy, tuple(floor_recall(c, 0.75) for c in range(10)), sample=sample)
+    whole = error_of(case)
+    assert whole.complete
+    assert 1 < len(whole.conflict) < 10
+    assert "cut short" not in str(whole)
+    for calls in range(1, 1000):
+        try:
+            result = case.solve(max_calls=calls)
+        except mf.InfeasibleError as caught:
+            error = caught
+            break
+        assert result.status == "max_calls"
+    assert not error.complete
+    assert error.proven
+    assert len(error.conflict) == 10
+    assert max(error.violations.values()) >= max(whole.violations.values()) - 1e-4
+    assert np.isnan(list(error.alone.values())).any()
+    assert "cut short by max_calls or max_seconds" in str(error)
+    assert "nan" not in str(error)
+    assert not pickle.loads(pickle.dumps(error)).complete

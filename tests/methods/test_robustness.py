@@ -14,15 +14,18 @@ from methods.problems import (
     floor_recall,
     g_mean,
     micro_f1,
+    odds,
     parity,
 )
 from methods.reference import ReferenceOracle
 from methods.truth import Case, Sample
 
 import metricfit as mf
+from metricfit.data.layout import statistic
 from metricfit.exceptions import Unsolved
 from metricfit.methods.master import cone, corners, master, quadratic
 from metricfit.oracles import Oracle
+from metricfit.problem import Problem
 
 STATUSES = {"optimal", "stalled", "max_calls", "max_seconds", "stopped"}
 
@@ -200,3 +203,88 @@ class TestDegenerateData:
         assert result.status == "optimal"
         assert result.feasible
         assert result.policy.n_rules <= 3 * 50
+
+
+class TestSecondStep:
+    """The best value of one metric as a floor for the next: the ordinary two-step use, with no room inside."""
+
+    @pytest.mark.parametrize("seed", range(12))
+    def test_best_g_mean_as_a_floor(self, seed):
+        random = np.random.default_rng(seed)
+        classes, rows = int(random.integers(2, 6)), int(random.integers(30, 200))
+        proba = random.dirichlet(random.uniform(0.3, 3, classes), rows)
+        y = np.array([random.choice(classes, p=p) for p in proba])
+        first = mf.optimize(proba, y, "g_mean", confusion="model")
+        for limit in (first.value - 1e-8, first.value):
+            second = mf.optimize(proba, y, "accuracy", [mf.g_mean() >= limit], confusion="model")
+            assert second.feasible
+            assert second.status in ("optimal", "stalled")
+            assert second.confusion is not None
+            assert mf.g_mean()(second.confusion) >= limit - 1e-8
+
+    def test_inner_programs_without_a_solution_end_split_frank_wolfe(self, monkeypatch):
+        def broken(*args):
+            raise Unsolved("broken for the test")
+
+        monkeypatch.setattr("metricfit.methods.dual.inner.LinearStep.__call__", broken)
+        result = PROBLEMS["g_mean, coverage"].solve(method="split_frank_wolfe", max_calls=20)
+        assert result.status == "stalled"
+        assert result.feasible
+
+    def test_bisection_on_a_ratio_without_a_lower_end(self):
+        case = PROBLEMS["q_mean, ratio"]
+        objective = mf.disparity(mf.recall(2), over="sex", to="pairs", as_ratio=True)
+        result = mf.optimize(
+            **case.sample.arguments(),
+            objective=objective,
+            constraints=[mf.accuracy() >= 0.5],
+            method="bisection",
+            confusion="model",
+        )
+        assert result.status == "optimal"
+        assert result.value == pytest.approx(1, abs=1e-4)
+
+
+class TestManyRows:
+    def test_rows_that_are_left_out_at_first(self):
+        """Equalized odds over 20 groups are 360 rows, more than are in the program from the start."""
+        random = np.random.default_rng(0)
+        proba = random.dirichlet([2, 1.2, 1], 80) * np.exp(random.normal(size=(20, 3)))[np.arange(80) % 20]
+        proba /= proba.sum(axis=1, keepdims=True)
+        many = Sample(
+            proba,
+            np.array([random.choice(3, p=p) for p in proba]),
+            pd.DataFrame({"sex": np.arange(80) % 20}),
+            random.uniform(0.5, 2, 80),
+        )
+        for objective, truth in ((mf.cost(COST), cost(COST)), (mf.g_mean(), g_mean)):
+            case = Case(objective, truth, (odds(0.02),), sample=many)
+            result = case.solve()
+            assert result.status == "optimal"
+            assert result.feasible
+            assert result.value == pytest.approx(case.best(), abs=1e-4)
+
+
+class TestLightRows:
+    """Four rows of weight 1 beside a hundred of weight 1e8: a share of 4e-10 is something."""
+
+    @pytest.mark.parametrize(("likely", "recall"), [(0.75, 0.0), (0.85, 1.0)])
+    def test_precision(self, likely, recall):
+        proba = np.vstack([np.tile([1.0, 0.0], (100, 1)), np.tile([1 - likely, likely], (4, 1))])
+        weight = np.append(np.full(100, 1e8), np.ones(4))
+        y = np.append(np.zeros(100, int), np.ones(4, int))
+        limit = mf.precision(1) >= 0.8
+        result = mf.optimize(proba, y, mf.recall(1), [limit], sample_weight=weight, confusion="model")
+        assert result.feasible
+        assert result.value == pytest.approx(recall, abs=1e-4)
+        np.testing.assert_allclose(result.policy.decision_proba(proba)[-4:, 1], recall, atol=1e-4)
+        if recall:
+            assert result.constraints[0].value == pytest.approx(likely, abs=1e-9)
+        # What is decided by hand is judged by the same rule: 0.75 does not keep 0.8.
+        made = np.zeros((1, 2, 2))
+        shares = weight / weight.sum()
+        made[0, :, 0] = shares[:100] @ proba[:100]
+        made[0, :, 1] = shares[100:] @ proba[100:]
+        program = Problem.of("accuracy", [limit]).bind(result.confusion.axes, made.sum(axis=2))
+        kept = program.limits[0].violation(program.vector(statistic(made, program.layout, program.axes)))
+        assert kept == pytest.approx(0.8 - likely, abs=1e-9)

@@ -165,6 +165,8 @@ def _distinct(column: Any, name: str) -> tuple[Sequence[Any], IntArray]:
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, one value per row; got shape {array.shape}")
     kind = array.dtype.kind
+    if kind in "mM" and array.size:  # a list of these is one of numbers, where the unit is a nanosecond
+        label(array[0], f"a value of {name}")
     if kind in "biu" and array.size:
         low, high = int(array.min()), int(array.max())
         if high - low < max(1024, 2 * array.size):

@@ -191,7 +191,10 @@ class Confusion:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         """Return the tensor."""
-        return np.array(self.values, dtype=dtype, copy=copy)
+        found = np.asarray(self.values, dtype=dtype)
+        if copy is False and found is not self.values:
+            raise ValueError(f"an array of {found.dtype} is a copy of the tensor; leave copy=False out")
+        return found.copy() if copy else found
 
     def __repr__(self) -> str:
         """Show the matrix of the whole population."""

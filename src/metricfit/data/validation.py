@@ -49,7 +49,7 @@ def label(value: object, name: str) -> Label:
         return bool(value)
     if isinstance(value, str):
         return str(value)
-    if isinstance(value, int | np.integer):
+    if isinstance(value, int | np.integer) and not isinstance(value, np.timedelta64):
         return int(value)
     if isinstance(value, float | np.floating) and np.isfinite(value):
         return float(value) + 0.0  # turns -0.0 into 0.0

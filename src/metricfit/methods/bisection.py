@@ -98,6 +98,7 @@ class Bisection(Pruned):
         columns = Columns(program, walk.vertices)
         best = mixture(program, walk)
         low, high, bound = program.lowest_value, program.value(best.u), program.lowest_value
+        yield replace(best, bound=bound)
         while high - low > walk.tol / 2:
             level = _between(low, high)
             inner = replace(program, objective=level_goal(program, level))

@@ -76,12 +76,13 @@ class Disparity(Metric):
             else self.metric.bind(binding)
         )
         if self.as_ratio:
-            return smallest([Quotient(a, b) for g in groups for a, b in ((g, reference), (reference, g))])
+            # Each ratio is there with its inverse: the smallest is at most 1, and what bounds it may bound them all.
+            return smallest([Quotient(a, b, 1.0) for g in groups for a, b in ((g, reference), (reference, g))])
         return magnitude([Sum(((1.0, group), (-1.0, reference))) for group in groups])
 
     def _between(self, groups: list[Node]) -> Node:
         if self.as_ratio:
-            pairs = [Quotient(a, b) for a, b in permutations(groups, 2)]
+            pairs = [Quotient(a, b, 1.0) for a, b in permutations(groups, 2)]
             return smallest(pairs) if pairs else Constant(np.ones(1))
         # The largest minus the smallest, rate by rate: 2 G rows where all pairs would be G squared.
         picks = [[Total(row, group) for group in groups] for row in np.eye(groups[0].size)]
