@@ -77,7 +77,9 @@ class Disparity(Metric):
         )
         if self.as_ratio:
             # Each ratio is there with its inverse: the smallest is at most 1, and what bounds it may bound them all.
-            return smallest([Quotient(a, b, 1.0) for g in groups for a, b in ((g, reference), (reference, g))])
+            return smallest(
+                [Quotient(a, b, 1.0) for g in groups for a, b in ((g, reference), (reference, g))]
+            )
         return magnitude([Sum(((1.0, group), (-1.0, reference))) for group in groups])
 
     def _between(self, groups: list[Node]) -> Node:

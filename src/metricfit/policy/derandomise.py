@@ -28,7 +28,7 @@ from metricfit.types import FloatArray, IntArray
 
 # Points on the way from one rule to another that are tried at a time, how often the way is looked at more closely, and
 # how often each cell is looked at again.
-POINTS, ZOOMS, SWEEPS = 25, 2, 2
+POINTS, ZOOMS, SWEEPS = 13, 2, 2
 # Ways that are tried in a cell of many rules.
 WAYS = 12
 # How many rows a move of a column changes, and what a unit of violation costs in each round of moves: little at first,
@@ -61,8 +61,12 @@ class Cell:
 
     def share(self, loss: FloatArray) -> FloatArray:
         """Return what the cell adds to u under the rule of a loss between those of the cell."""
-        whole = expand(loss[None], self.layout, self.axes)[0]
-        return self.agreed + self._share(self.mass, decided(self.proba, whole))
+        if self.layout == "diagonal":
+            named = self.axes.match >= 0
+            costs = np.where(named, self.proba[:, np.maximum(self.axes.match, 0)] * loss[0], 0.0) + loss[1]
+        else:
+            costs = self.proba @ loss
+        return self.agreed + self._share(self.mass, cheapest(costs))
 
     def moves(self, loss: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield losses with one column moved, by as much as changes a few rows, and what the cell then adds to u."""
@@ -80,8 +84,8 @@ class Cell:
                         yield moved, self._share(self.all_mass, cheapest(found))
 
     def _share(self, mass: FloatArray, made: IntArray) -> FloatArray:
-        tensor = np.zeros((1, self.axes.n, self.axes.k))
-        np.add.at(tensor[0].T, made, mass)
+        taken = made == np.arange(self.axes.k)[:, None]
+        tensor = (taken @ mass).T[None]
         return np.asarray(self.table @ statistic(tensor, self.layout, self.axes).ravel())
 
 

@@ -27,6 +27,9 @@ FEW_ROWS = 200
 # Solves with some more rows; returns the unknowns and the multipliers of all rows that are in the program.
 Solve = Callable[[IntArray], tuple[FloatArray, FloatArray]]
 
+# Entries of a system up to which it is put together as a whole array, which takes a fraction of the time of sparse parts.
+DENSE = 1 << 18
+
 
 class Mixtures:
     """Unknowns are some entries w of v, a t for each maximum, and weights alpha of columns that sum to 1 in every cell.
@@ -86,6 +89,24 @@ class Mixtures:
         return sp.vstack(
             [-matrix.tocsr()[self.kept], sp.csr_array(ones, shape=(self.cells, cell.size))], format="csr"
         )
+
+    def system(self, matrix: Any, cell: IntArray, chosen: IntArray) -> Any:
+        """Return all coefficients of (w, t, alpha): the equations, some rows, and ``-alpha``."""
+        count, first, head = cell.size, self.kept.size + self.cells, self.head_size
+        if (first + chosen.size + count) * (head + count) > DENSE:
+            equations = sp.hstack([self.head(), self.tail(matrix, cell)])
+            rows = sp.hstack([self.head(chosen), self.tail(matrix, cell, chosen)])
+            signs = sp.hstack([sp.csr_array((count, head)), -sp.eye_array(count)])
+            return sp.csc_matrix(sp.vstack([equations, rows, signs]))
+        columns, place = matrix.toarray(), np.arange(self.kept.size)
+        whole = np.zeros((first + chosen.size + count, head + count))
+        whole[place, place] = 1.0
+        whole[place, head:] = -columns[self.kept]
+        whole[self.kept.size + cell, head + np.arange(count)] = 1.0
+        whole[first : first + chosen.size, :head] = self._head[chosen].toarray()
+        whole[first : first + chosen.size, head:] = self._local[chosen].toarray() @ columns
+        whole[first + chosen.size + np.arange(count), head + np.arange(count)] = -1.0
+        return sp.csc_matrix(whole)
 
     def right(self, chosen: IntArray, slack: FloatArray) -> FloatArray:
         """Return what some rows must not exceed."""

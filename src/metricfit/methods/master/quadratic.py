@@ -55,15 +55,12 @@ class QuadraticProgram:
             whole = np.zeros((size, size))
             whole[head:, head:] = np.triu((matrix.T @ (bend @ matrix)).toarray())
             quadratic = sp.csc_matrix(whole)
-        equations = sp.hstack([mixtures.head(), mixtures.tail(matrix, columns.cell)])
-        signs = sp.hstack([sp.csr_array((count, head)), -sp.eye_array(count)])
 
         def begin(slack: FloatArray) -> Solve:
             def least(added: IntArray) -> tuple[FloatArray, FloatArray]:
                 chosen = np.flatnonzero(mixtures.inside)
-                rows = sp.hstack([mixtures.head(chosen), mixtures.tail(matrix, columns.cell, chosen)])
                 right = [mixtures.equations, mixtures.right(chosen, slack), np.zeros(count)]
-                system = sp.vstack([equations, rows, signs])
+                system = mixtures.system(matrix, columns.cell, chosen)
                 x, z = qp.minimise(quadratic, linear, system, np.concatenate(right), right[0].size)
                 return x, z[right[0].size : right[0].size + chosen.size]
 
