@@ -280,7 +280,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     outcome = run(chosen, program, walk, options.callback, options.verbose)
     policy, weights, u = _policy(program, walk, outcome.best)
     alone = None
-    if asked.calibration is not None and not asked.exact and isinstance(policy, Policy):
+    if asked is not given and not asked.exact and isinstance(policy, Policy):
         plain = plain_rule(problem, given, walk, policy, u)
         if plain is not None:
             program, walk = plain.program, plain

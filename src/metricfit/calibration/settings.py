@@ -72,7 +72,7 @@ class Settings:
     isotonic_rows: int = 100
     entries: int = 1 << 20
     choice_entries: int = 1 << 19
-    choice_rows: int = 10_000
+    choice_rows: int = 30_000
     least_rows: int = 2000
     single_precision: int = 1 << 15
     steepest: float = 20.0

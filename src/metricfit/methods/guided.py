@@ -34,8 +34,8 @@ class Guided(Method):
 
     The plug-in rule of a loss is the cheapest one by calibrated probabilities, not by counted labels. So the problem is
     solved on calibrated probabilities first, with its counts corrected by what the labels say of its mixture. Where
-    there are constraints, which must hold on the labels, the best of its rules are then polished weight by weight
-    and mixed as well as the labels' own master problem can. No bound is claimed; ``result.calibrated`` has that of the
+    labels and probabilities disagree about a constraint, which must hold on the labels, the best of its rules are then
+    polished weight by weight and mixed as well as the labels' own master problem can. No bound is claimed; ``result.calibrated`` has that of the
     calibrated problem.
 
     Parameters
@@ -66,14 +66,20 @@ class Guided(Method):
             raise ValueError(
                 f"{self.name} needs an oracle that can count rows by their probabilities; use another method"
             )
-        guide = Guide(program, walk, soft, self.settings)
-        yield from guide.rounds()
+        guide, last = Guide(program, walk, soft, self.settings), None
+        for last in guide.rounds():
+            if program.limits:
+                yield last
+        if last is not None and guide.agreed:
+            # Labels say no more of the constraints than probabilities do, so there is nothing to search for. Of the rounds
+            # the last one is the answer: the best one by labels would be the luckiest.
+            yield last
+            return
         for loss in (argmax_loss(program), balanced_loss(program, walk.oracle.margins)):
             yield walk.single(guide.ask(loss))
-        if program.limits:
-            yield walk.single(guide.without_limits())
-            yield from self._polished(program, walk)
-            yield from self._mixed(program, walk)
+        yield walk.single(guide.without_limits())
+        yield from self._polished(program, walk)
+        yield from self._mixed(program, walk)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Drop rules that do nothing."""

@@ -15,8 +15,9 @@ from metricfit.data.layout import Layout
 from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.types import FloatArray
 
-# No ratio of counted to expected hits is believed beyond this factor: few labels cannot show it.
-FURTHEST = 2.0
+# No ratio of counted to expected hits is believed beyond this factor: few labels cannot show it. And none within so
+# many standard errors of 1.
+FURTHEST, ERRORS = 2.0, 2.0
 
 
 class CorrectedOracle(OracleBase):
@@ -55,7 +56,7 @@ def label_factor(counted: FloatArray, expected: FloatArray, layout: Layout, rows
     """Return by what to multiply expected counts of a mixture so that they follow the labels, shrunk by sampling error.
 
     ``rows`` is the (effective) number of rows. The logarithm of a ratio is moved towards 0 by the positive part of
-    James and Stein's rule: a ratio within one standard error of 1 is left at 1.
+    James and Stein's rule: a ratio within two standard errors of 1 is left at 1.
 
     Examples
     --------
@@ -66,8 +67,8 @@ def label_factor(counted: FloatArray, expected: FloatArray, layout: Layout, rows
     array([[[1., 1.],
             [1., 1.]]])
     >>> label_factor(counted, expected, "diagonal", 10_000).round(2)
-    array([[[0.8, 1.1],
-            [1. , 1. ]]])
+    array([[[0.8 , 1.06],
+            [1.  , 1.  ]]])
     """
     made = expected[:, 1:] if layout == "diagonal" else expected.sum(axis=1, keepdims=True)
     hits = np.s_[:, :1] if layout == "diagonal" else np.s_[:, :]
@@ -75,7 +76,7 @@ def label_factor(counted: FloatArray, expected: FloatArray, layout: Layout, rows
     count = expected[hits] * rows
     error = np.sqrt((1 - np.clip(share, 0.0, 0.98)) / np.maximum(count, 0.5))
     ratio = np.log((counted[hits] * rows + 0.5) / (count + 0.5))
-    kept = np.maximum(0.0, 1 - error**2 / np.maximum(ratio**2, 1e-12))
+    kept = np.maximum(0.0, 1 - (ERRORS * error) ** 2 / np.maximum(ratio**2, 1e-12))
     factor = np.ones_like(expected)
     factor[hits] = np.exp(np.clip(kept * ratio, -np.log(FURTHEST), np.log(FURTHEST)))
     return factor

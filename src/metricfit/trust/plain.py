@@ -15,7 +15,7 @@ from metricfit.problem import Problem, Program
 from metricfit.types import FloatArray
 
 # How many standard errors of the difference the search must gain over the most probable class where nothing constrains it.
-ERRORS = 1.0
+ERRORS = 2.0
 
 
 def plain_rule(problem: Problem, given: OracleBase, walk: Walk, policy: Policy, u: FloatArray) -> Walk | None:

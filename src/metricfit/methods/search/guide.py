@@ -9,7 +9,7 @@ import numpy as np
 
 from metricfit.data.layout import shape_of
 from metricfit.exceptions import InfeasibleError
-from metricfit.methods.base import Iterate, Method, Outcome, Walk, run
+from metricfit.methods.base import FEASIBLE, Iterate, Method, Outcome, Walk, run
 from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.local import Local
 from metricfit.methods.search.settings import Settings
@@ -40,13 +40,15 @@ class Guide:
         self.program = program.problem.bind(program.axes, soft.margins)
         generates = ColumnGeneration().refusal(self.program) is None
         self.method: Method = ColumnGeneration() if generates else Local(tries=1)
+        self.agreed = False
         self.known: list[Vertex] = []
         self.places: dict[bytes, int] = {}
 
     def rounds(self) -> Iterator[Iterate]:
         """Yield the mixture of each round, counted by labels; the first outcome is left in ``walk.guide``."""
         factor: FloatArray = np.ones(shape_of(self.program.layout, self.program.axes))
-        for attempt in range(self.settings.rounds):
+        rounds = self.settings.rounds if isinstance(self.method, ColumnGeneration) else 1
+        for attempt in range(rounds):
             try:
                 outcome, weights = self._solved(self.program, factor, attempt)
             except InfeasibleError:  # labels may still keep what calibrated probabilities do not
@@ -55,13 +57,22 @@ class Guide:
                 self.walk.guide = outcome
             mixture = self._counted(weights)
             counted = _mixed(self.walk.vertices, mixture)
-            yield Iterate(mixture, self.labels.vector(counted), multipliers=outcome.best.multipliers)
+            u = self.labels.vector(counted)
+            self.agreed = self._agree(u, outcome.best.u)
+            yield Iterate(mixture, u, multipliers=outcome.best.multipliers)
             following = label_factor(
                 counted, _mixed(self.known, weights), self.program.layout, self.walk.oracle.effective_rows
             )
             if np.abs(following / factor - 1).max() <= self.settings.factor_change:
                 return
             factor = following
+
+    def _agree(self, counted: FloatArray, expected: FloatArray) -> bool:
+        """Return whether labels and probabilities say the same of every constraint, as they do of shares of decisions."""
+        return all(
+            abs(one.violation(counted) - other.violation(expected)) <= FEASIBLE
+            for one, other in zip(self.labels.limits, self.program.limits, strict=True)
+        )
 
     def without_limits(self) -> int:
         """Return the place of the heaviest rule of the calibrated problem without its constraints."""
