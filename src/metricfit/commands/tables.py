@@ -15,6 +15,7 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from metricfit.commands.errors import DataError, UsageError, blamed_on
+from metricfit.commands.interrupt import kept
 from metricfit.messages import brief, rows_text, some, unknown
 from metricfit.policy import file as policy_file
 
@@ -263,7 +264,8 @@ def write_columns(path: str, columns: Mapping[str, Any]) -> None:
             else:
                 with pa.ipc.new_file(buffer, table.schema) as writer:
                     writer.write_table(table)
-        policy_file.write(path, buffer.getvalue())
+        with kept():
+            policy_file.write(path, buffer.getvalue())
 
 
 def _is_arrow(column: Any) -> bool:
