@@ -18,7 +18,7 @@ import metricfit as mf
 
 SOURCE = str(Path(mf.__file__).parents[1])
 FIT = ["fit", "scores.csv", "--label", "y", "--proba-prefix", "p_", "--maximize", "g_mean", "--out", "policy.json"]
-FIT += ["--subject-to", "precision('b') >= 0.5", "--force"]
+FIT += ["--subject-to", "precision('b') >= 0.5", "--confusion", "model", "--force"]
 APPLY = ["apply", "policy.json", "scores.csv", "--proba-prefix", "p_", "--out", "decisions.csv", "--force"]
 
 # A process that sends itself Ctrl-C when a module is imported, as it would come from the keyboard.
