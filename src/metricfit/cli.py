@@ -162,7 +162,7 @@ Commands = argparse._SubParsersAction
 def _add(commands: Commands[Parser], name: str, text: str, epilog: str = "") -> Parser:
     return commands.add_parser(
         name,
-        help=text,
+        help=text.replace("%", "%%"),
         description=f"{text[0].upper()}{text[1:]}.",
         epilog=epilog,
         allow_abbrev=False,

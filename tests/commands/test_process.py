@@ -17,7 +17,18 @@ import pytest
 import metricfit as mf
 
 SOURCE = str(Path(mf.__file__).parents[1])
-FIT = ["fit", "scores.csv", "--label", "y", "--proba-prefix", "p_", "--maximize", "g_mean", "--out", "policy.json"]
+FIT = [
+    "fit",
+    "scores.csv",
+    "--label",
+    "y",
+    "--proba-prefix",
+    "p_",
+    "--maximize",
+    "g_mean",
+    "--out",
+    "policy.json",
+]
 FIT += ["--subject-to", "precision('b') >= 0.5", "--confusion", "model", "--force"]
 APPLY = ["apply", "policy.json", "scores.csv", "--proba-prefix", "p_", "--out", "decisions.csv", "--force"]
 
@@ -50,7 +61,9 @@ def here(tmp_path):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet([1, 1, 1], 400)
     labels = np.array(list("abc"))[(rng.random((400, 1)) > proba.cumsum(axis=1)).sum(axis=1)]
-    pd.DataFrame(proba, columns=["p_a", "p_b", "p_c"]).assign(y=labels).to_csv(tmp_path / "scores.csv", index=False)
+    pd.DataFrame(proba, columns=["p_a", "p_b", "p_c"]).assign(y=labels).to_csv(
+        tmp_path / "scores.csv", index=False
+    )
     return tmp_path
 
 
@@ -59,9 +72,15 @@ def command(folder, *argv, site="", **options):
     (folder / "site").mkdir(exist_ok=True)
     (folder / "site" / "sitecustomize.py").write_text(site)
     paths = [str(folder / "site"), SOURCE, os.environ.get("PYTHONPATH", "")]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(paths), **options.pop("env", {})}
+    env = os.environ | {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONUNBUFFERED": "",
+        **options.pop("env", {}),
+    }
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    return subprocess.Popen([sys.executable, "-m", "metricfit", *argv], cwd=folder, env=env, text=True, **options)
+    return subprocess.Popen(
+        [sys.executable, "-m", "metricfit", *argv], cwd=folder, env=env, text=True, **options
+    )
 
 
 def run(folder, *argv, **options):
@@ -74,7 +93,9 @@ def files(folder):
     return sorted(path.name for path in folder.iterdir() if path.name not in ("site", "scores.csv"))
 
 
-@pytest.mark.parametrize("module", ["metricfit.cli", "argparse", "numpy", "metricfit.commands.fit", "pandas", "scipy"])
+@pytest.mark.parametrize(
+    "module", ["metricfit.cli", "argparse", "numpy", "metricfit.commands.fit", "pandas", "scipy"]
+)
 def test_ctrl_c_in_an_import(here, module):
     code, out, err = run(here, *FIT, site=ON_IMPORT, env={"INTERRUPT_AT": module})
     assert (code, out, err) == (130, "", "metricfit: interrupted\n")
@@ -119,14 +140,14 @@ def test_an_end_while_writing_leaves_the_old_file(here, number):
 
 @pytest.mark.parametrize("older", [None, "an older table"])
 def test_a_full_disk_leaves_no_half_file(here, older):
-    """The system refuses to write more than 1,000 bytes to any file."""
+    """The system refuses to write more than 300 bytes to any file."""
     assert run(here, *FIT)[0] == 0
     policy = (here / "policy.json").read_bytes()
     if older:
         (here / "decisions.csv").write_text(older)
 
     def small():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
 
     for argv, name in ((APPLY, "decisions.csv"), (FIT, "policy.json")):
         code, _, err = run(here, *argv, preexec_fn=small)

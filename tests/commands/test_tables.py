@@ -134,6 +134,8 @@ def test_classes_that_would_share_a_column_are_refused(here, capsys):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("kind", ["number", "text"])
 def test_keys_are_the_same_in_every_file(here, ending, kind):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
     rules = [[Rule(0.5, [[0, 1], [0, 1]]), Rule(0.5, [[1, 0], [1, 0]])]]
     policy = Policy(Axes(("a", "b")), "full", rules)
     policy.save("policy.json")

@@ -30,9 +30,13 @@ def main() -> int:
     try:
         import atheris
     except ImportError:
-        print(f"atheris is not installed (it may have no build for this Python); {options.target} is not fuzzed by it")
+        print(
+            f"atheris is not installed (it may have no build for this Python); {options.target} is not fuzzed by it"
+        )
         return 0
-    with atheris.instrument_imports(include=["metricfit.policy", "metricfit.metrics", "metricfit.commands", "json"]):
+    with atheris.instrument_imports(
+        include=["metricfit.policy", "metricfit.metrics", "metricfit.commands", "json"]
+    ):
         import targets
 
     found = Path("build/fuzz")

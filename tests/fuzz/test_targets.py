@@ -7,9 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from fuzz.targets import SEEDS, TARGETS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("skops")
+
+from fuzz.targets import SEEDS, TARGETS
 
 ROUGH = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -34,7 +38,19 @@ def test_changed_bytes(name, data):
 
 TOKENS = [
     *(b"[", b"]", b"{", b"}", b",", b":", b'"', b"null", b"1e999", b"-0", b"NaN", b"(", b")", b".at("),
-    *(b"\n", b"\r\n", b"\x00", b"\xff", b";", b"9" * 30, b"0x1", b"True", b"**", b"\xef\xbb\xbf", b"PK\x01\x02"),
+    *(
+        b"\n",
+        b"\r\n",
+        b"\x00",
+        b"\xff",
+        b";",
+        b"9" * 30,
+        b"0x1",
+        b"True",
+        b"**",
+        b"\xef\xbb\xbf",
+        b"PK\x01\x02",
+    ),
 ]
 
 
@@ -46,9 +62,13 @@ def test_any_bytes(name, content):
 
 
 METRIC = st.recursive(
-    st.sampled_from(["g_mean", "recall('a')", "f1(0)", "0.5", "-1e-9", "mcc()", "cost([[0, 1], [2, 0]])", "True", "'a'"]),
+    st.sampled_from(
+        ["g_mean", "recall('a')", "f1(0)", "0.5", "-1e-9", "mcc()", "cost([[0, 1], [2, 0]])", "True", "'a'"]
+    ),
     lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from([" + ", " - ", " * ", " / ", " <= ", " >= ", " < "]), inner).map("".join),
+        st.tuples(inner, st.sampled_from([" + ", " - ", " * ", " / ", " <= ", " >= ", " < "]), inner).map(
+            "".join
+        ),
         inner.map(lambda text: f"({text})"),
         inner.map(lambda text: f"-{text}"),
         inner.map(lambda text: f"minimum({text}, g_mean)"),

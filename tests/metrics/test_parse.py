@@ -281,7 +281,9 @@ def test_what_is_written_is_read_as_the_same(text, written):
     assert str(mf.parse(written)) == written
 
 
-@pytest.mark.parametrize("text", ["1e308 * recall(0) * 1e308", "recall(0) / 1e-320", "1e308 * (recall(0) * 1e300 + 1)"])
+@pytest.mark.parametrize(
+    "text", ["1e308 * recall(0) * 1e308", "recall(0) / 1e-320", "1e308 * (recall(0) * 1e300 + 1)"]
+)
 def test_factors_that_overflow_are_refused(text):
     with pytest.raises(ValueError, match="overflows"):
         mf.parse(text)

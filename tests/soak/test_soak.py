@@ -13,10 +13,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import psutil
 import pytest
 
 import metricfit as mf
+
+psutil = pytest.importorskip("psutil")
 
 TIMES = int(os.environ.get("METRICFIT_SOAK", "1"))
 RNG = np.random.default_rng(0)
@@ -64,7 +65,9 @@ def interrupted_solve(seconds):
     return found
 
 
-@pytest.mark.skipif(signal.getsignal(signal.SIGINT) is not signal.default_int_handler, reason="Ctrl-C is taken")
+@pytest.mark.skipif(
+    signal.getsignal(signal.SIGINT) is not signal.default_int_handler, reason="Ctrl-C is taken"
+)
 def test_interrupts_at_random_moments(reference):
     """A solve that is stopped gives what it has, or nothing; the next one is not touched by it."""
     rng = np.random.default_rng(1)
@@ -73,7 +76,9 @@ def test_interrupts_at_random_moments(reference):
         result = interrupted_solve(reference.seconds * 1.3 * rng.random())
         seen["none" if result is None else result.status] += 1
         if result is not None:
-            assert result.policy.decision_proba(PROBA[:50], GROUP[:50]).sum(axis=1) == pytest.approx(np.ones(50))
+            assert result.policy.decision_proba(PROBA[:50], GROUP[:50]).sum(axis=1) == pytest.approx(
+                np.ones(50)
+            )
             assert result.value <= reference.bound + 1e-6 or not result.feasible
         if number % 10 == 9:
             again = solve()

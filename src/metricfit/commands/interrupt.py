@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -40,8 +40,6 @@ def leave() -> NoReturn:
     """End the process as an interrupted one, without running or printing anything more."""
     # A progress bar may have hidden the cursor.
     shown = b"\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else b""
-    try:
+    with suppress(OSError):  # nobody reads
         os.write(2, shown + b"metricfit: interrupted\n")
-    except OSError:
-        pass  # nobody reads
     os._exit(INTERRUPTED)

@@ -103,10 +103,8 @@ def order_of(names: Sequence[Label], wanted: Sequence[Label]) -> list[int] | Non
     texts = [str(value) for value in wanted]
     first = str(names[0]) if len(names) else ""
     prefixes = [first.removesuffix(text) for text in texts if first.endswith(text)]
-    candidates: list[list[Label]] = [
-        list(wanted),
-        *([prefix + text for text in texts] for prefix in prefixes),
-    ]
+    candidates: list[list[Label]] = [list(wanted)]
+    candidates += [[prefix + text for text in texts] for prefix in prefixes]
     for candidate in candidates:
         places = {name: i for i, name in enumerate(names)}
         if len(places) == len(names) and set(candidate) == set(places):

@@ -99,7 +99,7 @@ class Metric:
         return self
 
     def __deepcopy__(self, memo: object) -> Metric:
-        """Return the metric itself, which nothing changes: copies of deep expressions would cost more with each level."""
+        """Return the metric itself: nothing changes it, and a copy would make every part of it anew."""
         return self
 
     def scorer(self, constraints: Any = (), attributes: str | Sequence[str] | None = None) -> Any:
@@ -235,8 +235,12 @@ class Combination(Metric):
             else:
                 flat.append((c, metric))
         if not np.isfinite([constant, *(c for c, _ in flat)]).all():
-            raise ValueError("a metric is multiplied or divided by a number so large, or so small, that it overflows")
-        return flat[0][1] if constant == 0 and len(flat) == 1 and flat[0][0] == 1 else cls(tuple(flat), constant)
+            raise ValueError(
+                "a metric is multiplied or divided by a number so large, or so small, that it overflows"
+            )
+        return (
+            flat[0][1] if constant == 0 and len(flat) == 1 and flat[0][0] == 1 else cls(tuple(flat), constant)
+        )
 
     @property
     def curvature(self) -> Curvature:
