@@ -180,7 +180,10 @@ def _as_array(column: Any, name: str) -> Any:
         # Asked for first: pyarrow's to_numpy decodes the nulls of a dictionary column as ordinary values.
         if column.null_count:
             _raise_missing(np.flatnonzero(np.asarray(column.is_null())), name)
-        return column.to_numpy(zero_copy_only=False)
+        try:
+            return column.to_numpy(zero_copy_only=False)
+        except Exception as error:  # pyarrow's own, of several kinds: texts that are no UTF-8, say
+            raise ValueError(f"{name} cannot be read: {error}") from error
     return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
 
