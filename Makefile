@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test processors lowest pythons bare problems lint bench peers scale paper clean
+.PHONY: help demo test fuzz soak processors lowest pythons bare problems lint bench peers scale paper clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,6 +15,17 @@ demo: $(VENV)/.installed  ## install into .venv and run the demonstration
 # One OpenMP thread in each of the two processes: more of them wait for each other.
 test: $(VENV)/.installed-dev  ## run all tests and doctests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+# By coverage, each target for SECONDS. atheris has no build for some Pythons; hypothesis tests the same targets in `test`.
+SECONDS ?= 20
+fuzz: $(VENV)/.installed-dev  ## fuzz the readers of policies, models, texts and tables
+	$(BIN)/python -m pip install --quiet "atheris>=3.0" || echo "atheris has no build for this Python"
+	for target in policy models text tables; do \
+		$(BIN)/python tests/fuzz/run.py $$target --seconds $(SECONDS) || exit 1; \
+	done
+
+soak: $(VENV)/.installed-dev  ## 200 interrupted solves, 500 repeated ones, policies shared by threads
+	METRICFIT_SOAK=20 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -s tests/soak
 
 # The same numbers, added up in another order: what OpenBLAS does on other processors. The numeric tests must not care.
 NUMERIC := tests/functions tests/metrics tests/methods tests/kernels tests/data tests/solvers

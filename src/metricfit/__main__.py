@@ -1,8 +1,20 @@
-"""``python -m metricfit`` is the command ``metricfit``."""
+"""``python -m metricfit`` is the command ``metricfit``, which begins here."""
 
 import sys
+from typing import NoReturn
 
-from metricfit.cli import main
+from metricfit.commands.interrupt import leave_on_interrupt
+
+
+def entry() -> NoReturn:
+    """Run the command line as a process: Ctrl-C has to end it quietly from here on, imports included."""
+    leave_on_interrupt()
+    from metricfit.cli import main
+
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # names of files may be any bytes
+    sys.exit(main())
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()

@@ -12,12 +12,13 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from metricfit.commands.errors import CommandError, UsageError
+from metricfit.commands.interrupt import INTERRUPTED
 from metricfit.commands.task import expanded
 
-INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 #: Written out here, so that help does not wait for the methods to be imported.
@@ -61,27 +62,48 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if argv is None else argv)
     try:
+        try:
+            return _run(given)
+        finally:
+            if sys.stdout is not None:  # as in a shell's >&-
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        return _without_output(BROKEN_PIPE)
+    except OSError as error:  # a full disk behind standard output, say: files have their own errors
+        _say(f"the output cannot be written: {error.strerror or error}")
+        return _without_output(CommandError.code)
+
+
+def _run(given: list[str]) -> int:
+    try:
         parser = build_parser()
         given = expanded(given, parsers_of(parser))
         options = parser.parse_args(given, Namespace(parser=parser))
         # Only the command that runs is imported, and it imports scikit-learn or pyarrow only if it needs to.
-        code = importlib.import_module(f"metricfit.commands.{options.command}").run(options)
-        sys.stdout.flush()
-        return int(code)
+        return int(importlib.import_module(f"metricfit.commands.{options.command}").run(options))
     except CommandError as error:
-        print(f"metricfit: {error}", file=sys.stderr)
+        _say(str(error))
         if "--json" in given:
             from metricfit.commands.as_json import show
 
             show({"error": str(error), "exit_code": error.code, **error.details})
         return error.code
-    except KeyboardInterrupt:
-        print("metricfit: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        # The reader, such as head, has seen enough. Python would complain again when it flushes at exit.
+
+
+def _say(text: str) -> None:
+    """Print to standard error, if anybody reads it."""
+    with suppress(OSError):
+        print(f"metricfit: {text}", file=sys.stderr, flush=True)
+
+
+def _without_output(code: int) -> int:
+    """Return an exit code; what is not written yet goes nowhere, or Python would complain when it flushes at exit."""
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+    return code
 
 
 class Parser(argparse.ArgumentParser):
@@ -140,7 +162,7 @@ Commands = argparse._SubParsersAction
 def _add(commands: Commands[Parser], name: str, text: str, epilog: str = "") -> Parser:
     return commands.add_parser(
         name,
-        help=text,
+        help=text.replace("%", "%%"),
         description=f"{text[0].upper()}{text[1:]}.",
         epilog=epilog,
         allow_abbrev=False,

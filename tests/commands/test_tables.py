@@ -134,6 +134,8 @@ def test_classes_that_would_share_a_column_are_refused(here, capsys):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("kind", ["number", "text"])
 def test_keys_are_the_same_in_every_file(here, ending, kind):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
     rules = [[Rule(0.5, [[0, 1], [0, 1]]), Rule(0.5, [[1, 0], [1, 0]])]]
     policy = Policy(Axes(("a", "b")), "full", rules)
     policy.save("policy.json")
@@ -185,3 +187,13 @@ def test_texts_that_are_no_usable_metric(here, capsys, text):
 def test_reading_refuses_what_is_no_table(here):
     with pytest.raises(DataError, match="No such file"):
         read_columns("none.csv", {"a": "--label a"})
+
+
+def test_texts_that_are_no_utf8_are_bad_data(here, capsys):
+    """Found by fuzzing: pyarrow has an error of its own for them, which is none of Python's."""
+    pa = pytest.importorskip("pyarrow")
+    bad = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 1, 2], "i4")), pa.py_buffer(b"\xff\xfe"))
+    table = pa.table({"p_a": [0.5, 0.5], "p_b": [0.5, 0.5], "label": bad})
+    with pa.OSFile("scores.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    fails(capsys, (fit(scores="scores.arrow"), 4), "scores.arrow: column 'label' cannot be read")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pickle
 
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 import metricfit as mf
 from metricfit.data.confusion import Axes
 from metricfit.policy import Policy, Rule
+
+dd = pytest.importorskip("dask.dataframe")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
 
 CLASSES = ["ant", "bee", "cow"]
 RNG = np.random.default_rng(0)

@@ -268,6 +268,27 @@ def test_an_attribute_may_have_any_name():
     assert mf.parse("accuracy.at(self=1)")(confusion) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("--recall(0) * recall(1)", "recall(0) * recall(1)"),
+        ("1 * recall(0) / recall(1)", "recall(0) / recall(1)"),
+        ("recall(0) <= -0.0", "recall(0) <= 0"),
+    ],
+)
+def test_what_is_written_is_read_as_the_same(text, written):
+    assert str(mf.parse(text)) == written
+    assert str(mf.parse(written)) == written
+
+
+@pytest.mark.parametrize(
+    "text", ["1e308 * recall(0) * 1e308", "recall(0) / 1e-320", "1e308 * (recall(0) * 1e300 + 1)"]
+)
+def test_factors_that_overflow_are_refused(text):
+    with pytest.raises(ValueError, match="overflows"):
+        mf.parse(text)
+
+
 def test_length_is_limited():
     with pytest.raises(ValueError, match="has 20000 characters; at most 10000 are read"):
         mf.parse("g" * 20_000)

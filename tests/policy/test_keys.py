@@ -6,8 +6,6 @@ import hashlib
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +15,10 @@ import metricfit as mf
 from metricfit.data.confusion import Axes, Cells
 from metricfit.policy import Policy, Rule
 from metricfit.policy.row_hash import key_words, mix, uniform_of_keys
+
+da = pytest.importorskip("dask.array")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
 
 ALWAYS = [Rule(0.5, [[0, 1], [0, 1]]), Rule(0.5, [[1, 0], [1, 0]])]
 COIN = Policy(Axes(("no", "yes")), "full", [ALWAYS])
@@ -138,8 +140,6 @@ def test_the_estimator_takes_keys():
     made = clf.predict(features, key=LARGE[:300])
     assert set(made.tolist()) == {0, 1}
     assert made.tolist() == clf.policy_.decide(proba(300), key=LARGE[:300]).tolist()
-    import dask.array as da
-
     lazy = clf.predict(da.from_array(features, chunks=(100, 1)), key=LARGE[:300])
     assert lazy.compute().tolist() == made.tolist()
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from metricfit.data.cells import MISSING_ATTRIBUTE
-
 DONE = 0
 BROKEN = 1
 USAGE = 2
@@ -52,7 +50,7 @@ def blamed_on_text(option: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        text = str(error).removesuffix(MISSING_ATTRIBUTE)
+        text = str(error).partition("; pass sensitive_features=")[0]
         text, found, methods = text.partition("Try method=")
         hint = "; name columns with --attribute" if text.startswith("unknown attribute ") else ""
         tried = f"Try --method {methods}".replace("'", "") if found else ""

@@ -6,6 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on, blamed_on_text
+from metricfit.commands.interrupt import kept
 from metricfit.commands.policy_files import load_policy
 from metricfit.commands.tables import check_output
 from metricfit.policy import Policy
@@ -32,7 +33,7 @@ def run(options: Namespace) -> int:
     if options.out is None:
         print(made.decode(), end="")
         return DONE
-    with blamed_on(DataError, f"--out {options.out}: "):
+    with blamed_on(DataError, f"--out {options.out}: "), kept():
         policy_file.write(options.out, made)
     mixed = sum(len(mixture) > 1 for mixture in policy.rules)
     print(f"the rule of {options.policy} for randomize=never, written to {options.out}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from shlex import quote
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from metricfit.commands import as_json, summary
 from metricfit.commands.errors import DONE, INFEASIBLE, CommandError, DataError, blamed_on, blamed_on_text
 from metricfit.commands.expected import even_margins, of_most_probable
+from metricfit.commands.interrupt import kept
 from metricfit.commands.scores import as_class, read_scores
 from metricfit.commands.summary import number
 from metricfit.commands.tables import check_output
@@ -63,7 +65,7 @@ def run(options: Namespace) -> int:
         )
     _check(problem, rows.axes, goal, options.method)
     result = _solve(problem, rows, options)
-    with blamed_on(DataError, f"--out {options.out}: "):
+    with blamed_on(DataError, f"--out {options.out}: "), kept():
         result.policy.save(options.out)
     _report(problem, result, rows, options)
     lost = [f"{r.name}, violated by {r.violation:.3g}" for r in result.constraints if r.violation > FEASIBLE]
@@ -113,11 +115,19 @@ def _solve(problem: Problem, rows: Rows, options: Namespace) -> Result:
     oracle = PluginOracle(rows, options.confusion)
     try:
         if options.confidence is not None:
-            kept = kept_apart(rows.labels, rows.cells, 2, options.seed or 0)
-            tuning, apart = (rows.take(np.flatnonzero(which)) for which in (~kept, kept))
-            return confirmed(problem, oracle.on(tuning), apart, options.confidence, how)
-        result = solve(problem, oracle, how)
-        return result if options.no_expect else with_expected(problem, oracle, result, how)
+            held_out = kept_apart(rows.labels, rows.cells, 2, options.seed or 0)
+            tuning, apart = (rows.take(np.flatnonzero(which)) for which in (~held_out, held_out))
+            with kept():
+                return confirmed(problem, oracle.on(tuning), apart, options.confidence, how)
+        with kept():
+            result = solve(problem, oracle, how)
+        if options.no_expect:
+            return result
+        try:
+            with kept():
+                return with_expected(problem, oracle, result, how)
+        except KeyboardInterrupt:
+            return replace(result, expected_note="unknown: it was stopped by Ctrl-C")
     except InfeasibleError as error:
         raise _infeasible(error) from error
     except UnconfirmedError as error:

@@ -16,6 +16,8 @@ from metricfit.messages import rows_text, some
 from metricfit.policy import Policy
 from metricfit.types import FloatArray, IntArray, Label
 
+NO_ROWS: IntArray = np.zeros(0, dtype=np.intp)
+
 
 @dataclass(frozen=True, eq=False)
 class Scores:
@@ -92,7 +94,7 @@ def read_scores(
     # Labels as they are written: pandas would take 00 for 0, and TRUE for True.
     table = read_columns(path, columns, [*wanted, *([weight] if weight else [])], [label] if label else [])
     with blamed_on(DataError, f"{path}: "):
-        values, codes = ([], None) if label is None else factorize(table[label], f"column {label!r}")
+        values, codes = ([], NO_ROWS) if label is None else factorize(table[label], f"column {label!r}")
         classes: Sequence[Label] = () if policy is None else policy.axes.classes
         if policy is None:
             wanted, classes = _classes(wanted, prefix, values, as_texts=format_of(path) == "csv")
@@ -120,7 +122,7 @@ def _classes(
         return list(columns), list(suffixes)
     numbers = [_as_number(suffix) for suffix in suffixes]
     if None not in numbers and len(set(numbers)) == len(numbers):
-        pairs = sorted(zip(numbers, columns, strict=True))  # type: ignore[type-var]
+        pairs = sorted(zip(numbers, columns, strict=True))
         return [name for _, name in pairs], [number for number, _ in pairs if number is not None]
     truths = {"False": False, "True": True}
     if set(suffixes) <= set(truths):

@@ -15,6 +15,7 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from metricfit.commands.errors import DataError, UsageError, blamed_on
+from metricfit.commands.interrupt import kept
 from metricfit.messages import brief, rows_text, some, unknown
 from metricfit.policy import file as policy_file
 
@@ -27,6 +28,8 @@ FORMATS: dict[str, Format] = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
+# What pandas and pyarrow raise for a damaged file; those of pyarrow are Python's own as well, of many kinds.
+UNREADABLE = (ValueError, OSError, NotImplementedError, LookupError, TypeError, ArithmeticError, MemoryError)
 # In a column of numbers these texts are missing values; elsewhere "NA" may well be a class or a country.
 MISSING_NUMBERS = ["", "nan", "NaN", "NAN", "NA", "N/A", "null", "NULL", "None"]
 
@@ -66,7 +69,7 @@ def _reading(path: str, kind: Format) -> Iterator[None]:
             raise DataError(f"{path}: the file is empty; give a table with a header and rows")
         try:
             yield
-        except (ValueError, OSError) as error:
+        except UNREADABLE as error:
             if isinstance(error, OSError) and error.errno:  # the system's, not pyarrow's word for a bad file
                 raise
             name = kind.upper() if kind == "csv" else kind.title()
@@ -207,7 +210,7 @@ def _refuse_surplus(path: str, surplus: Any) -> None:
     if len(rows):
         raise DataError(
             f"{path}: there are more fields than columns in {rows_text(rows)}; the first surplus one is "
-            f"{brief(surplus.iloc[rows[0]])}. Put fields with commas in double quotes, or name all columns in the header"
+            f"{brief(surplus.iloc[rows[0]])}. Put fields with commas in double quotes, or name all columns"
         )
 
 
@@ -263,7 +266,8 @@ def write_columns(path: str, columns: Mapping[str, Any]) -> None:
             else:
                 with pa.ipc.new_file(buffer, table.schema) as writer:
                     writer.write_table(table)
-        policy_file.write(path, buffer.getvalue())
+        with kept():
+            policy_file.write(path, buffer.getvalue())
 
 
 def _is_arrow(column: Any) -> bool:

@@ -125,7 +125,7 @@ def _order_by_name(proba: Any, classes: Sequence[Label], name: str) -> list[int]
     shared = sorted(set(map(str, names)) & set(map(str, classes)))
     if order is None and shared:
         raise ValueError(
-            f"{name} has the columns {some(names)}, of which {some(shared)} are named after classes and others are not; "
+            f"{name} has the columns {some(names)}, of which {some(shared)} are named after classes and others not; "
             f"the classes are {some(classes)}. Name the columns after the classes, or pass {name}.to_numpy() and "
             "classes=[...] in the order of the columns"
         )

@@ -20,7 +20,7 @@ from metricfit.types import BoolArray, IntArray, Label
 
 ARGUMENT = "sensitive_features"
 DEFAULT_NAME = "group"
-# The next move of an error about an attribute that is not there; the command line has another.
+# The next move of an error about an attribute that is not there; the command line cuts it off and has another.
 MISSING_ATTRIBUTE = (
     f"; pass {ARGUMENT}= with that column, or attributes= of MetricClassifier to name a column of X"
 )

@@ -103,10 +103,8 @@ def order_of(names: Sequence[Label], wanted: Sequence[Label]) -> list[int] | Non
     texts = [str(value) for value in wanted]
     first = str(names[0]) if len(names) else ""
     prefixes = [first.removesuffix(text) for text in texts if first.endswith(text)]
-    candidates: list[list[Label]] = [
-        list(wanted),
-        *([prefix + text for text in texts] for prefix in prefixes),
-    ]
+    candidates: list[list[Label]] = [list(wanted)]
+    candidates += [[prefix + text for text in texts] for prefix in prefixes]
     for candidate in candidates:
         places = {name: i for i, name in enumerate(names)}
         if len(places) == len(names) and set(candidate) == set(places):
@@ -182,7 +180,10 @@ def _as_array(column: Any, name: str) -> Any:
         # Asked for first: pyarrow's to_numpy decodes the nulls of a dictionary column as ordinary values.
         if column.null_count:
             _raise_missing(np.flatnonzero(np.asarray(column.is_null())), name)
-        return column.to_numpy(zero_copy_only=False)
+        try:
+            return column.to_numpy(zero_copy_only=False)
+        except Exception as error:  # pyarrow's own, of several kinds: texts that are no UTF-8, say
+            raise ValueError(f"{name} cannot be read: {error}") from error
     return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
 

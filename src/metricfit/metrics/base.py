@@ -99,7 +99,7 @@ class Metric:
         return self
 
     def __deepcopy__(self, memo: object) -> Metric:
-        """Return the metric itself, which nothing changes: copies of deep expressions would cost more with each level."""
+        """Return the metric itself: nothing changes it, and a copy would make every part of it anew."""
         return self
 
     def scorer(self, constraints: Any = (), attributes: str | Sequence[str] | None = None) -> Any:
@@ -224,8 +224,8 @@ class Combination(Metric):
     constant: float = 0.0
 
     @classmethod
-    def of(cls, terms: Sequence[tuple[float, Metric]]) -> Combination:
-        """Combine, folding constants and nested combinations."""
+    def of(cls, terms: Sequence[tuple[float, Metric]]) -> Metric:
+        """Combine, folding constants and nested combinations; once one metric is that metric."""
         flat: list[tuple[float, Metric]] = []
         constant = 0.0
         for c, metric in terms:
@@ -234,7 +234,13 @@ class Combination(Metric):
                 flat.extend((c * inner, part) for inner, part in metric.terms)
             else:
                 flat.append((c, metric))
-        return cls(tuple(flat), constant)
+        if not np.isfinite([constant, *(c for c, _ in flat)]).all():
+            raise ValueError(
+                "a metric is multiplied or divided by a number so large, or so small, that it overflows"
+            )
+        return (
+            flat[0][1] if constant == 0 and len(flat) == 1 and flat[0][0] == 1 else cls(tuple(flat), constant)
+        )
 
     @property
     def curvature(self) -> Curvature:

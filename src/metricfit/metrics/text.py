@@ -26,7 +26,7 @@ def finite(value: object) -> float | None:
         plain = float(value)
     except OverflowError:
         return None
-    return plain if np.isfinite(plain) else None
+    return plain + 0.0 if np.isfinite(plain) else None  # turns -0.0 into 0.0
 
 
 def number(value: float) -> str:

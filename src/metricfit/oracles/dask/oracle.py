@@ -109,8 +109,8 @@ class DaskRows:
         labels = class_labels(sorted(values, key=_rank), classes, n)
         if not same_order(proba, labels):
             raise ValueError(
-                f"proba has its columns in another order than the classes, which are {some(labels)}; pass classes=[...] "
-                "in the order of the columns"
+                f"proba has its columns in another order than the classes, which are {some(labels)}; pass "
+                "classes=[...] in the order of the columns"
             )
         axes = Axes(
             labels,

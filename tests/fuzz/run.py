@@ -1,0 +1,56 @@
+"""Fuzz one target by coverage for some seconds: ``python tests/fuzz/run.py policy --seconds 20``.
+
+Needs atheris, which has no build for every Python; without it this says so, and the tests with hypothesis are left.
+A finding ends the run with a traceback, exit code 77 and the bytes in build/fuzz.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+NAMES = ("policy", "models", "text", "tables")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", choices=NAMES)
+    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--corpus", help="folder of inputs to start from, and to add to")
+    parser.add_argument("--repeat", help="run one input, such as a finding")
+    options = parser.parse_args()
+    sys.path.insert(0, str(Path(__file__).parent))
+    if options.repeat:
+        import targets
+
+        targets.TARGETS[options.target](Path(options.repeat).read_bytes())
+        return 0
+    try:
+        import atheris
+    except ImportError:
+        print(
+            f"atheris is not installed (it may have no build for this Python); {options.target} is not fuzzed by it"
+        )
+        return 0
+    with atheris.instrument_imports(
+        include=["metricfit.policy", "metricfit.metrics", "metricfit.commands", "json"]
+    ):
+        import targets
+
+    found = Path("build/fuzz")
+    found.mkdir(parents=True, exist_ok=True)
+    corpus = Path(options.corpus or tempfile.mkdtemp(prefix="metricfit-corpus-"))
+    corpus.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate(targets.SEEDS[options.target]):
+        (corpus / f"seed-{number}").write_bytes(seed)
+    limits = [f"-max_total_time={options.seconds}", "-timeout=30", "-rss_limit_mb=3000", "-max_len=20000"]
+    quiet = ["-verbosity=1", "-print_final_stats=1", f"-artifact_prefix={found}/{options.target}-"]
+    atheris.Setup([sys.argv[0], str(corpus), *limits, *quiet], targets.TARGETS[options.target])
+    atheris.Fuzz()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
