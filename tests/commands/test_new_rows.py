@@ -67,7 +67,9 @@ def test_confidence(folder, capsys):
 
 def test_confidence_that_cannot_be_had(folder, frame, capsys):
     frame.head(200).to_csv("few.csv", index=False)
-    code = fit("--subject-to", "recall('legit') >= 0.99", "--confidence", "0.999", scores="few.csv", out="few.json")
+    code = fit(
+        "--subject-to", "recall('legit') >= 0.99", "--confidence", "0.999", scores="few.csv", out="few.json"
+    )
     fails(capsys, (code, 3), "confidence=0.999", "nothing was written")
     assert not (folder / "few.json").exists()
 

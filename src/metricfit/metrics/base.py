@@ -131,7 +131,7 @@ class Metric:
         >>> cross_val_score(LogisticRegression(), X, y, scoring=mf.g_mean().scorer()).shape
         (5,)
         """
-        # Here, because a scorer is made of metrics and constraints, and metrics make scorers.
+        # Imported when asked for: scikit-learn takes longer to import than all metrics.
         from metricfit.metrics.scorer import MetricScorer
 
         return MetricScorer.of(self, constraints, attributes)

@@ -205,7 +205,9 @@ def feature_words(X: Any, n_rows: int) -> UInt64Array:
         products = _number_words(rows.data) * _column_keys(rows.shape[1])[rows.indices]
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(products, dtype=np.uint64)])
         return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
-    if is_frame(X):
+    if hasattr(X, "iloc"):  # its columns may have any names, or the same
+        columns = [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
+    elif is_frame(X):
         columns = [np.asarray(column) for column in read_frame(X, "X").values()]
     else:
         array = X if hasattr(X, "dtype") else np.asarray(X, dtype=None if _numbers(X) else object)

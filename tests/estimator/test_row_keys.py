@@ -1,0 +1,73 @@
+"""Under `randomize="hash"` rows are told apart by their features, or by a key."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.tree import DecisionTreeClassifier
+
+import metricfit as mf
+from metricfit.policy.row_hash import feature_words
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(4000, 3))
+Y = (RNG.random(4000) < 1 / (1 + np.exp(1.5 - 1.5 * X[:, 0] - X[:, 1]))).astype(int)
+
+
+def test_a_tree_of_eight_leaves_decides_the_share_that_its_policy_has():
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    clf = mf.MetricClassifier(tree, "g_mean", [mf.coverage(1) <= 0.15], confusion="model", cv=None).fit(X, Y)
+    chances = clf.decision_proba(X)[:, 1]
+    assert ((chances > 0) & (chances < 1)).any()
+    assert abs((clf.predict(X) == 1).mean() - chances.mean()) < 0.02
+
+
+def test_rounding_of_probabilities_changes_no_decision():
+    class Rounded(DecisionTreeClassifier):
+        digits = 17
+
+        def predict_proba(self, X):
+            return super().predict_proba(X).round(self.digits)
+
+    clf = mf.MetricClassifier(
+        Rounded(max_depth=3, random_state=0), "g_mean", [mf.coverage(1) <= 0.15], confusion="model", cv=None
+    ).fit(X, Y)
+    before = clf.predict(X)
+    clf.estimator_.digits = 12
+    np.testing.assert_array_equal(clf.predict(X), before)
+
+
+def test_a_key_takes_the_place_of_features():
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    clf = mf.MetricClassifier(tree, "g_mean", [mf.coverage(1) <= 0.15], confusion="model", cv=None).fit(X, Y)
+    key = np.arange(len(X))
+    moved = X.copy()
+    moved[:, 2] += 1e-3 * RNG.random(len(X))  # noise that no leaf sees much of
+    same = (clf.predict_proba(moved) == clf.predict_proba(X)).all(axis=1)
+    np.testing.assert_array_equal(clf.predict(moved, key=key)[same], clf.predict(X, key=key)[same])
+    assert (clf.predict(X, key=key) != clf.predict(X)).any()
+
+
+def test_words_of_features_do_not_depend_on_their_container():
+    rows = np.round(X[:50], 1)
+    rows[rows < 0] = 0.0
+    words = feature_words(rows, 50)
+    assert len(set(words.tolist())) > 40
+    for other in (
+        rows.tolist(),
+        rows.astype(np.float32),
+        pd.DataFrame(rows),
+        sparse.csr_matrix(rows),
+        rows + 0j.real,
+    ):
+        np.testing.assert_array_equal(feature_words(other, 50), words)
+    np.testing.assert_array_equal(feature_words(rows[::-1], 50), words[::-1])
+
+
+def test_words_of_texts_and_mixed_frames():
+    frame = pd.DataFrame({"name": ["a", "b", "a", None], "age": [1.0, 2.0, 1.0, np.nan]})
+    words = feature_words(frame, 4)
+    assert words[0] == words[2]
+    assert len(set(words.tolist())) == 3
+    assert feature_words(["some text", "another", "some text"], 3)[0] != feature_words(["another"], 1)[0]
