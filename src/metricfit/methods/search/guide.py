@@ -68,9 +68,12 @@ class Guide:
             factor = following
 
     def _agree(self, counted: FloatArray, expected: FloatArray) -> bool:
-        """Return whether labels and probabilities say the same of every constraint, as they do of shares of decisions."""
+        """Return whether labels and probabilities say the same of every constraint, as they do of shares of decisions.
+
+        Of a rate of nothing, such as the precision of a class that is given up, neither says anything.
+        """
         return all(
-            abs(one.violation(counted) - other.violation(expected)) <= FEASIBLE
+            abs(one.value(counted) - other.value(expected)) <= FEASIBLE
             for one, other in zip(self.labels.limits, self.program.limits, strict=True)
         )
 
