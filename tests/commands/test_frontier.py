@@ -1,5 +1,7 @@
 """`metricfit frontier` and `fit --report`: the table, the picture and the report are those of the library."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,7 +76,7 @@ def test_fit_writes_a_report(folder, capsys):
     assert written(folder) == ["policy.json", "report.html"]
     text = (folder / "report.html").read_text(encoding="utf-8")
     assert "metricfit fit scores.csv --label label --proba-prefix p_ --maximize g_mean" in text
-    value = float(capsys.readouterr().out.split("value   ")[1][:8])
+    value = float(re.search(r"^  value   ([\d.]+)", capsys.readouterr().out, re.MULTILINE)[1])
     assert f"{value:.4f}" in text
 
 

@@ -36,8 +36,10 @@ class RegionsDisplay(Display):
     >>> import numpy as np
     >>> import metricfit as mf
     >>> from metricfit.report import RegionsDisplay
-    >>> proba = np.random.default_rng(0).dirichlet([1, 1, 1], 300)
-    >>> result = mf.optimize(proba, proba.argmax(axis=1), "g_mean", confusion="model")
+    >>> random = np.random.default_rng(0)
+    >>> proba = random.dirichlet([1, 1, 1], 300)
+    >>> y = [random.choice(3, p=row) for row in proba]
+    >>> result = mf.optimize(proba, y, "g_mean", confusion="model")
     >>> RegionsDisplay.from_result(result).panels
     1
     """
