@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from metricfit.problem import Problem
     from metricfit.result import Result
     from metricfit.solving import optimize, solve
+    from metricfit.tradeoff import Frontier, frontier
 
 __version__ = "0.1.0"
 
@@ -111,6 +112,7 @@ _NAMES_OF = {
     "metricfit.problem": ("Problem",),
     "metricfit.result": ("Result",),
     "metricfit.solving": ("optimize", "solve"),
+    "metricfit.tradeoff": ("Frontier", "frontier"),
     "metricfit.options": ("Options",),
 }
 _MODULES = ("datasets", "exceptions", "methods")
@@ -119,10 +121,12 @@ _HOME = {name: module for module, names in _NAMES_OF.items() for name in names}
 # In the order of the flow: the doors, what they answer, what they are asked with; then the metrics.
 __all__ = [  # noqa: RUF022
     "optimize",
+    "frontier",
     "solve",
     "Options",
     "MetricClassifier",
     "Result",
+    "Frontier",
     "Policy",
     "ModelPolicy",
     "InfeasibleError",

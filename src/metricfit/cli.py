@@ -81,7 +81,7 @@ def _run(given: list[str]) -> int:
     try:
         parser = build_parser()
         given = expanded(given, parsers_of(parser))
-        options = parser.parse_args(given, Namespace(parser=parser))
+        options = parser.parse_args(given, Namespace(parser=parser, argv=given))
         # Only the command that runs is imported, and it imports scikit-learn or pyarrow only if it needs to.
         return int(importlib.import_module(f"metricfit.commands.{options.command}").run(options))
     except CommandError as error:
@@ -138,6 +138,7 @@ def build_parser() -> argparse.ArgumentParser:
     _fit(commands)
     _apply(commands)
     _evaluate(commands)
+    _frontier(commands)
     _metrics(commands)
     _export(commands)
     _completion(commands)
@@ -182,6 +183,66 @@ def _fit(commands: Commands[Parser]) -> None:
         "example:\n  metricfit fit scores.csv --label y --proba-prefix p_ --maximize g_mean \\\n"
         "      --subject-to \"precision('fraud') >= 0.9\" --out policy.json",
     )
+    _task(parser)
+    parser.add_argument(
+        "--confidence",
+        metavar="C",
+        type=_share,
+        help="0.95: constraints hold on the population with this confidence; half of the rows test it",
+    )
+    parser.add_argument(
+        "--no-expect",
+        action="store_true",
+        help="do not find out what to expect on new rows, which takes a few solves",
+    )
+    parser.add_argument("--out", metavar="POLICY", required=True, help="policy file to write (JSON)")
+    parser.add_argument(
+        "--report", metavar="HTML", help="also write a report, one file that can be sent around and printed"
+    )
+    _force(parser)
+    _json(parser)
+
+
+def _frontier(commands: Commands[Parser]) -> None:
+    parser = _add(
+        commands,
+        "frontier",
+        "trade a metric against a constraint: the best value at each of several limits",
+        "example:\n  metricfit frontier scores.csv --label y --proba-prefix p_ --maximize g_mean \\\n"
+        "      --trade \"precision('fraud')\" --levels 0.5,0.6,0.7,0.8,0.9 --out frontier.csv --picture frontier.svg",
+    )
+    _task(parser)
+    parser.add_argument(
+        "--trade",
+        metavar="TEXT",
+        nargs="+",
+        required=True,
+        help="metric whose limit moves, such as \"precision('fraud')\", or a comparison whose number is not used; "
+        "several make a grid",
+    )
+    parser.add_argument(
+        "--levels",
+        metavar="L",
+        nargs="+",
+        default=["20"],
+        help="for each --trade its limits, such as 0.5,0.6,0.7; or how many, from the loosest limit that matters to "
+        "the strictest that can be kept (default: 20)",
+    )
+    parser.add_argument(
+        "--expect",
+        action="store_true",
+        help="also find out what to expect on new rows at each level, which takes a few times as long",
+    )
+    parser.add_argument(
+        "--out", metavar="TABLE", required=True, help="table to write: .csv, .parquet or .arrow"
+    )
+    parser.add_argument("--picture", metavar="FILE", help="picture to write: .svg, .png or .pdf")
+    _force(parser)
+    _json(parser)
+
+
+def _task(parser: Parser) -> None:
+    """Add what states a problem and how to search."""
     _scores(parser)
     _labelled(parser)
     parser.add_argument(
@@ -220,17 +281,6 @@ def _fit(commands: Commands[Parser]) -> None:
         default="labels",
         help="count labels (default), or trust the probabilities as soft labels: the bound is then a proof",
     )
-    parser.add_argument(
-        "--confidence",
-        metavar="C",
-        type=_share,
-        help="0.95: constraints hold on the population with this confidence; half of the rows test it",
-    )
-    parser.add_argument(
-        "--no-expect",
-        action="store_true",
-        help="do not find out what to expect on new rows, which takes a few solves",
-    )
     parser.add_argument("--tol", type=_tolerance, default=1e-4, help="stop at this gap (default: 0.0001)")
     parser.add_argument("--max-calls", metavar="N", type=_count, help="budget of oracle calls")
     parser.add_argument("--max-seconds", metavar="S", type=_seconds, help="budget of time")
@@ -238,9 +288,6 @@ def _fit(commands: Commands[Parser]) -> None:
     parser.add_argument(
         "-v", "--verbose", action="count", default=0, help="a line per iteration, to standard error"
     )
-    parser.add_argument("--out", metavar="POLICY", required=True, help="policy file to write (JSON)")
-    _force(parser)
-    _json(parser)
 
 
 ATTRIBUTE_HELP = "column of an attribute of the rows, such as region; may be given several times"

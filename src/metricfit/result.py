@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,8 +13,11 @@ import numpy as np
 from metricfit.calibration import Report
 from metricfit.data.confusion import Confusion
 from metricfit.methods.base import Outcome, Record, Status
+from metricfit.options import Options
+from metricfit.oracles.base import OracleBase
 from metricfit.policy import Policy
 from metricfit.policy.provenance import plain
+from metricfit.problem import Problem
 from metricfit.result_view import html
 from metricfit.trust.confidence import Confidence
 from metricfit.trust.judgement import Judgement
@@ -75,6 +79,32 @@ class Deterministic:
 
 
 @dataclass(frozen=True, eq=False)
+class Origin:
+    """What a result was made from: pictures and reports look at it again.
+
+    Attributes
+    ----------
+    problem : Problem
+    oracle : OracleBase
+        The rows as they were given.
+    counting : OracleBase
+        The rows that rules were counted on: the same, or with calibrated probabilities.
+    options : Options
+        How it was solved.
+    """
+
+    problem: Problem
+    oracle: OracleBase
+    counting: OracleBase
+    options: Options
+
+    @property
+    def baseline(self) -> OracleBase:
+        """What to count the most probable class by, so that it can be compared with the result."""
+        return self.counting if self.oracle.calibrates else self.oracle
+
+
+@dataclass(frozen=True, eq=False)
 class Result:
     """The answer of `optimize`.
 
@@ -113,6 +143,9 @@ class Result:
         How each constraint was confirmed on rows kept apart, if ``confidence`` was asked for.
     deterministic : Deterministic or None
         What ``randomize="never"`` reaches; None where the policy has one rule per cell anyhow.
+    origin : Origin or None
+        The problem and the rows that it was solved on, for `report` and pictures. A pickle leaves it out, so that a
+        saved result does not carry the data.
     """
 
     policy: Policy
@@ -134,6 +167,7 @@ class Result:
     expected_note: str = ""
     confidence: Confidence | None = None
     deterministic: Deterministic | None = None
+    origin: Origin | None = field(default=None, repr=False)
     _judge: Callable[[], Judgement | None] | None = field(default=None, repr=False)
 
     @cached_property
@@ -151,7 +185,7 @@ class Result:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what the rows say in place of the rows."""
-        return {**self.__dict__, "counted": self.counted, "_judge": None}
+        return {**self.__dict__, "counted": self.counted, "_judge": None, "origin": None}
 
     @property
     def feasible(self) -> bool:
@@ -170,6 +204,40 @@ class Result:
     def _repr_html_(self) -> str:
         """Return the result for a notebook."""
         return html(self)
+
+    def report(
+        self, path: str | os.PathLike[str], *, title: str | None = None, made_by: str | None = None
+    ) -> None:
+        """Write a report as one self-contained HTML file, which appears whole or not at all.
+
+        It tells what was asked for, what was reached and can be expected, before and after for each class and group,
+        what each constraint costs, the trade-offs, how well calibrated the probabilities are, and what the policy does.
+        It needs the extra ``plot`` (matplotlib and Jinja2).
+
+        Parameters
+        ----------
+        path : path-like
+            The file; an older one is replaced.
+        title : str, optional
+            The heading; the objective by default.
+        made_by : str, optional
+            The command or code that makes the report again; code for `optimize` by default.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import metricfit as mf
+        >>> data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
+        >>> result = mf.optimize(data.proba, data.y, "g_mean", confusion="model")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.report(pathlib.Path(folder) / "report.html")
+        ...     "g_mean" in (pathlib.Path(folder) / "report.html").read_text(encoding="utf-8")
+        True
+        """
+        # The report is drawn from results, so it is a room further up; only this door opens it.
+        from metricfit.report.page import write_report
+
+        write_report(self, path, title=title, made_by=made_by)
 
     def __repr__(self) -> str:
         if np.isfinite(self.bound):

@@ -24,7 +24,7 @@ from metricfit.policy import Policy, Rule
 from metricfit.policy.derandomise import deterministic
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem, Program
-from metricfit.result import Calibrated, ConstraintRecord, Deterministic, Result
+from metricfit.result import Calibrated, ConstraintRecord, Deterministic, Origin, Result
 from metricfit.trust.confidence import check_confidence, confirm, kept_apart
 from metricfit.trust.disagreement import warn_if_labels_disagree, warn_if_refuted
 from metricfit.trust.expected import expected
@@ -187,7 +187,9 @@ def confirmed(
         problem, evidence(result.policy, kept), len(kept), f"judged by {len(kept):,} rows kept apart"
     )
     made = replace(result, constraints=records, problem=str(problem), confidence=confidence, expected=judged)
-    named = _provenance(problem, oracle, made)
+    if made.origin is not None:  # solved with limits that leave room
+        made = replace(made, origin=replace(made.origin, problem=problem))
+    named = provenance_of(problem, oracle, made)
     return made.with_provenance(**named, confidence=level, kept=len(kept), **judged.provenance())
 
 
@@ -307,11 +309,12 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         calibration=asked.report,
         calibrated=None if walk.guide is None else Calibrated.of(program.sign, walk.guide),
         deterministic=None if alone is None else _alone(program, alone, value),
-        _judge=_judge_of(problem, given, policy),
+        origin=Origin(problem, given, asked, replace(options, start=None, callback=None, verbose=0)),
+        _judge=judge_of(problem, given, policy),
     )
     if given.calibrates:
         warn_if_labels_disagree(result)
-    return result.with_provenance(**_provenance(problem, given, result))
+    return result.with_provenance(**provenance_of(problem, given, result))
 
 
 def _rows_of(oracle: OracleBase) -> Rows | None:
@@ -319,7 +322,7 @@ def _rows_of(oracle: OracleBase) -> Rows | None:
     return oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
 
 
-def _judge_of(problem: Problem, oracle: OracleBase, policy: Any) -> Callable[[], Judgement | None] | None:
+def judge_of(problem: Problem, oracle: OracleBase, policy: Any) -> Callable[[], Judgement | None] | None:
     """Return what judges a policy by counted labels when somebody asks; None where rows are not at hand."""
     if isinstance(policy, ModelPolicy) or oracle.n_rows is None:
         return None
@@ -334,7 +337,8 @@ def _judge_of(problem: Problem, oracle: OracleBase, policy: Any) -> Callable[[],
     return judged
 
 
-def _provenance(problem: Problem, oracle: OracleBase, result: Result) -> dict[str, Any]:
+def provenance_of(problem: Problem, oracle: OracleBase, result: Result) -> dict[str, Any]:
+    """Return what a policy file says of the solve that its policy comes from."""
     return {
         "objective": str(problem.objective),
         "direction": "maximize" if problem.sign < 0 else "minimize",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metricfit.calibration import Calibration
-from metricfit.commands.expected import of_policy
+from metricfit.report.expected import of_policy
 from metricfit.data.rows import Rows
 from metricfit.oracles import PluginOracle
 from metricfit.policy import Policy, Rule

@@ -8,11 +8,11 @@ from typing import Any
 
 from metricfit.commands import summary
 from metricfit.commands.errors import DONE
-from metricfit.commands.expected import of_most_probable, of_policy
 from metricfit.data.confusion import Confusion
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.policy import Policy
 from metricfit.problem import Problem
+from metricfit.report.expected import of_most_probable, of_policy
 from metricfit.result import Result
 from metricfit.solving import solve, with_expected
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from metricfit.commands import as_json, summary
 from metricfit.commands.errors import BROKEN, DONE, DataError, UsageError, blamed_on, blamed_on_text
-from metricfit.commands.expected import of_most_probable, of_policy
 from metricfit.commands.policy_files import load_policy
 from metricfit.commands.scores import read_scores
 from metricfit.commands.summary import number
@@ -17,6 +16,7 @@ from metricfit.metrics import Constraint, Metric, parse
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.policy.evaluation import check_names
 from metricfit.policy.provenance import asked
+from metricfit.report.expected import of_most_probable, of_policy
 
 
 def run(options: Namespace) -> int:

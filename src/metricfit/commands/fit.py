@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from argparse import Namespace
 from dataclasses import replace
+from importlib.util import find_spec
 from shlex import quote
 
 import numpy as np
 
 from metricfit.commands import as_json, summary
-from metricfit.commands.errors import DONE, INFEASIBLE, CommandError, DataError, blamed_on, blamed_on_text
-from metricfit.commands.expected import even_margins, of_most_probable
+from metricfit.commands.errors import (
+    DONE,
+    INFEASIBLE,
+    CommandError,
+    DataError,
+    UsageError,
+    blamed_on,
+    blamed_on_text,
+)
 from metricfit.commands.interrupt import kept
 from metricfit.commands.scores import as_class, read_scores
 from metricfit.commands.summary import number
@@ -26,6 +36,7 @@ from metricfit.metrics.rates import Named
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.problem import Problem
+from metricfit.report.expected import even_margins, of_most_probable
 from metricfit.result import Result
 from metricfit.solving import confirmed, solve, with_expected
 from metricfit.trust.confidence import kept_apart
@@ -38,6 +49,35 @@ class _Infeasible(CommandError):
 def run(options: Namespace) -> int:
     """Fit a policy, write it, and print what was reached."""
     check_output(options.out, options.scores, force=options.force)
+    if options.report is not None:
+        check_output(options.report, options.scores, force=options.force, option="--report")
+        if os.path.realpath(options.report) == os.path.realpath(options.out):
+            raise UsageError(
+                f"--report {options.report}: this is the policy file of --out; give another name"
+            )
+        check_pictures("--report")
+    problem, rows = task(options)
+    result = _solve(problem, rows, options)
+    with blamed_on(DataError, f"--out {options.out}: "), kept():
+        result.policy.save(options.out)
+    if options.report is not None:
+        with blamed_on(DataError, f"--report {options.report}: "), kept():
+            result.report(options.report, made_by=f"metricfit {shlex.join(options.argv)}")
+    _report(problem, result, rows, options)
+    lost = [f"{r.name}, violated by {r.violation:.3g}" for r in result.constraints if r.violation > FEASIBLE]
+    if lost:
+        raise _Infeasible(f"the policy does not keep {'; '.join(lost)}. Give the search more time")
+    return DONE
+
+
+def check_pictures(option: str) -> None:
+    """Refuse to begin work that ends in pictures where matplotlib or Jinja2 is missing."""
+    if find_spec("matplotlib") is None or find_spec("jinja2") is None:
+        raise UsageError(f'{option} needs matplotlib and Jinja2: pip install "metricfit[plot]"')
+
+
+def task(options: Namespace) -> tuple[Problem, Rows]:
+    """Return the problem that the options state and the rows of the table, checked."""
     goal = "--maximize" if options.minimize is None else "--minimize"
     with blamed_on_text(goal):
         objective = _objective(options.maximize, options.minimize)
@@ -64,14 +104,7 @@ def run(options: Namespace) -> int:
             sample_weight=scores.weight,
         )
     _check(problem, rows.axes, goal, options.method)
-    result = _solve(problem, rows, options)
-    with blamed_on(DataError, f"--out {options.out}: "), kept():
-        result.policy.save(options.out)
-    _report(problem, result, rows, options)
-    lost = [f"{r.name}, violated by {r.violation:.3g}" for r in result.constraints if r.violation > FEASIBLE]
-    if lost:
-        raise _Infeasible(f"the policy does not keep {'; '.join(lost)}. Give the search more time")
-    return DONE
+    return problem, rows
 
 
 def _objective(maximize: str | None, minimize: str | None) -> Metric:
@@ -167,6 +200,7 @@ def _report(problem: Problem, result: Result, rows: Rows, options: Namespace) ->
         document = {"problem": as_json.of_problem(problem), "rows": len(rows)} | as_json.of_result(result)
         document["argmax"] = None if before is None else problem.objective(before)
         document |= as_json.of_rates(before, result.confusion)
+        document["report"] = options.report
         as_json.show(document | {"policy": {"file": options.out, "rules": policy.n_rules}})
         return
     blocks = [
@@ -184,5 +218,6 @@ def _report(problem: Problem, result: Result, rows: Rows, options: Namespace) ->
         "To decide the rows of a table with the same columns:\n"
         f"  metricfit apply {quote(options.out)} {quote(options.scores)} "
         f"--proba-prefix {quote(options.proba_prefix)} --out decisions.csv",
+        "" if options.report is None else f"The report is in {options.report}",
     ]
     show(*blocks)

@@ -225,7 +225,7 @@ def _arrow_reader(source: Any) -> Any:
         return pa.ipc.open_stream(source)
 
 
-def check_output(path: str, *inputs: str, force: bool = False) -> None:
+def check_output(path: str, *inputs: str, force: bool = False, option: str = "--out") -> None:
     """Refuse an output that cannot be written, or is there already, before any work is done."""
     try:
         target = Path(os.path.realpath(path))
@@ -235,19 +235,19 @@ def check_output(path: str, *inputs: str, force: bool = False) -> None:
     except (
         OSError
     ) as error:  # a name that is too long, a file taken for a folder, a folder that may not be read
-        raise UsageError(f"--out {brief(path)}: {error.strerror}; give another name") from error
+        raise UsageError(f"{option} {brief(path)}: {error.strerror}; give another name") from error
     if not target.parent.is_dir():
-        raise UsageError(f"--out {path}: there is no folder {str(target.parent)!r}; create it first")
+        raise UsageError(f"{option} {path}: there is no folder {str(target.parent)!r}; create it first")
     # Writing ends with a rename, which would put a plain file in the place of a device such as /dev/null.
     if target.exists() and not target.is_file():
-        raise UsageError(f"--out {path}: it exists and is no plain file; give the name of a file")
+        raise UsageError(f"{option} {path}: it exists and is no plain file; give the name of a file")
     if not os.access(target.parent, os.W_OK):
-        raise UsageError(f"--out {path}: the folder {str(target.parent)!r} cannot be written to")
+        raise UsageError(f"{option} {path}: the folder {str(target.parent)!r} cannot be written to")
     for name in inputs:
         if target.exists() and Path(name).exists() and os.path.samefile(target, name):
-            raise UsageError(f"--out {path}: this is the input {name}; give another name")
+            raise UsageError(f"{option} {path}: this is the input {name}; give another name")
     if target.exists() and not force:
-        raise UsageError(f"--out {path}: it exists; give another name, or --force to replace it")
+        raise UsageError(f"{option} {path}: it exists; give another name, or --force to replace it")
 
 
 def write_columns(path: str, columns: Mapping[str, Any]) -> None:

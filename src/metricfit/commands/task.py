@@ -13,7 +13,7 @@ from metricfit.commands.errors import DataError, UsageError, blamed_on
 from metricfit.messages import unknown
 
 #: These are files; they are found from the folder of the task file.
-PATHS = ("scores", "policy", "out", "report")
+PATHS = ("scores", "policy", "out", "report", "picture")
 
 
 def expanded(argv: Sequence[str], commands: dict[str, argparse.ArgumentParser]) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from metricfit.data.confusion import Axes, Confusion
 from metricfit.data.layout import shape_of
-from metricfit.oracles import PluginOracle
+from metricfit.oracles import Oracle, PluginOracle
 from metricfit.policy import Policy
 from metricfit.types import FloatArray
 
@@ -27,7 +27,7 @@ def even_margins(axes: Axes) -> FloatArray:
     return np.full(axes.shape[:2], 1 / (axes.shape[0] * axes.shape[1]))
 
 
-def of_most_probable(oracle: PluginOracle) -> Confusion | None:
+def of_most_probable(oracle: Oracle) -> Confusion | None:
     """Return the confusion of deciding the most probable class that has a decision; None when none has.
 
     Examples
@@ -93,6 +93,6 @@ def of_policy(policy: Policy, oracle: PluginOracle, attributes: Any = None) -> C
     return _confusion(oracle, losses, weights, policy.layout)
 
 
-def _confusion(oracle: PluginOracle, losses: Any, weights: Any, layout: Any) -> Confusion:
+def _confusion(oracle: Oracle, losses: Any, weights: Any, layout: Any) -> Confusion:
     tensor = oracle.confusion(losses, weights, layout)
     return Confusion(tensor / tensor.sum(), oracle.axes)

@@ -1,0 +1,101 @@
+"""A pool of rules that similar problems share: the best mixture of those there are costs no look at the rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from metricfit.exceptions import Unsolved
+from metricfit.functions.curvature import Curvature
+from metricfit.methods.base import FEASIBLE, Iterate
+from metricfit.methods.master.columns import Columns, Solution
+from metricfit.methods.master.master import Master
+from metricfit.methods.starts import constant_rules
+from metricfit.oracles.base import OracleBase, Vertex
+from metricfit.problem import Program
+from metricfit.types import FloatArray
+
+
+class Pool:
+    """Rules found for some problems, mixed for others that differ in their limits only.
+
+    Parameters
+    ----------
+    program : Program
+        One of the problems.
+    oracle : OracleBase
+        Who counts rules.
+    """
+
+    def __init__(self, program: Program, oracle: OracleBase) -> None:
+        self.oracle, self.layout = oracle, program.layout
+        self.vertices: list[Vertex] = []
+        self._columns = Columns(program)
+        self._alpha: FloatArray = np.zeros(0)
+        for vertex in constant_rules(program, oracle.margins):
+            self.add(vertex)
+
+    def add(self, vertex: Vertex) -> None:
+        """Keep a rule."""
+        self._columns.add(len(self.vertices), vertex)
+        self.vertices.append(vertex)
+        self._alpha = np.append(self._alpha, np.zeros(len(self._columns) - self._alpha.size))
+
+    @staticmethod
+    def takes(program: Program) -> bool:
+        """Return whether the best mixture is a convex problem, or a ratio's."""
+        usable = program.curvature.is_convex or program.curvature is Curvature.RATIO or program.quasiconvex
+        return bool(usable) and program.convex_limits
+
+    def mix(self, program: Program, prices: int = 0, tol: float = 0.0) -> Iterate | None:
+        """Return the best mixture of the rules, or None if none of them keeps the constraints.
+
+        Each of ``prices`` looks at the rows asks for the rule that would help it most: its answer proves a bound, and
+        the mixture takes the new rule in, until value and bound are within ``tol``.
+        """
+        solution = self._solved(program)
+        if solution is None:
+            return None
+        bound = -np.inf
+        for _ in range(prices if program.curvature.is_convex else 0):
+            bound = max(bound, self._price(program, solution))
+            solution = self._solved(program) or solution
+            if program.value(solution.u) - bound <= tol:
+                break
+        if not self.oracle.exact:
+            bound = -np.inf
+        self._alpha = solution.alpha
+        weights = self._columns.weights(solution.alpha, len(self.vertices))
+        multipliers = tuple(mu * solution.scale for mu in solution.multipliers)
+        return Iterate(weights, solution.u, bound, multipliers)
+
+    def _solved(self, program: Program) -> Solution | None:
+        alpha: FloatArray = self._alpha if self._alpha.any() else np.ones(len(self._columns))
+        try:
+            found = Master(program).solve(self._columns, alpha)
+        except Unsolved:
+            return None
+        # Interior-point solvers leave crumbs everywhere; a rule of no weight is no rule.
+        alpha = self._columns.normalised(np.where(found.alpha > CRUMB, found.alpha, 0.0))
+        clean = replace(found, alpha=alpha, u=self._columns.u(alpha))
+        for solution in (clean, found):
+            if program.excess(solution.u) <= FEASIBLE:
+                return solution
+        return None
+
+    def _price(self, program: Program, solution: Solution) -> float:
+        """Ask for the best rule for the tangent plane at a solution; return the bound that its answer proves."""
+        slope, level = program.tangent(solution.u, solution.multipliers, solution.theta)
+        vertex = self.oracle(_unit(program.loss(slope)), program.layout)
+        self.add(vertex)
+        return level + float(slope @ (program.vector(vertex.statistic) - solution.u))
+
+
+# Weights of a mixture below this are left out.
+CRUMB = 1e-7
+
+
+def _unit(loss: FloatArray) -> FloatArray:
+    size = np.abs(loss).max()
+    return np.asarray(loss / size if size > 0 else loss)

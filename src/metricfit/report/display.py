@@ -1,0 +1,90 @@
+"""What all pictures share: axes of their own or given ones, and a style."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from metricfit.report.style import Style, drawn_in, pyplot, style_of
+
+
+class Display:
+    """A picture in scikit-learn's manner: made by ``from_...``, drawn by `plot`.
+
+    Attributes
+    ----------
+    figure_, ax_ : matplotlib objects
+        Once drawn: the figure, and its axes (an array if there are several).
+    """
+
+    figure_: Any
+    ax_: Any
+
+    @property
+    def panels(self) -> int:
+        """How many axes the picture has."""
+        return 1
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches."""
+        return 5.6, 3.7
+
+    def describe(self) -> str:
+        """Return in words what the picture shows, for those who cannot see it."""
+        raise NotImplementedError
+
+    def plot(self, ax: Any = None, *, style: str | Style = "light") -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, or as many as `panels`, optional
+            Where to draw; a new figure by default.
+        style : {"light", "dark"}
+            The colours.
+
+        Returns
+        -------
+        self
+        """
+        chosen = style_of(style)
+        with drawn_in(chosen):
+            if ax is None:
+                figure, axes = pyplot().subplots(
+                    1, self.panels, figsize=self.size, squeeze=False, layout="constrained"
+                )
+                axes = axes[0]
+            else:
+                axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+                figure = axes[0].figure
+            if len(axes) != self.panels:
+                raise ValueError(f"ax must be {self.panels} axes, one for each panel; got {len(axes)}")
+            for one in axes:
+                paint(one, chosen)
+            self._draw(axes, chosen)
+        self.figure_, self.ax_ = figure, axes if len(axes) > 1 else axes[0]
+        return self
+
+    def _draw(self, axes: Any, style: Style) -> None:
+        raise NotImplementedError
+
+
+def paint(ax: Any, style: Style) -> None:
+    """Give axes that were made elsewhere the colours of a style."""
+    ax.set_facecolor(style.surface)
+    for spine in ax.spines.values():
+        spine.set_edgecolor(style.grid)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(color=style.grid, labelcolor=style.ink)
+    ax.grid(True, color=style.grid, linewidth=0.7)
+    ax.set_axisbelow(True)
+
+
+def bare(ax: Any) -> None:
+    """Take grid and frame away, for tables of coloured cells."""
+    ax.grid(False)
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)

@@ -1,0 +1,286 @@
+"""What the report says: every number, sentence and picture, in the order of the page."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+import metricfit
+from metricfit.data.confusion import Confusion
+from metricfit.metrics import recall
+from metricfit.options import Options
+from metricfit.report import words
+from metricfit.report.achievable import AchievableDisplay
+from metricfit.report.confusions import ConfusionDisplay
+from metricfit.report.convergence import ConvergenceDisplay
+from metricfit.report.display import Display
+from metricfit.report.expected import of_most_probable
+from metricfit.report.frontiers import FrontierDisplay
+from metricfit.report.groups import GroupsDisplay
+from metricfit.report.rates import Rate, rate
+from metricfit.report.regions import RegionsDisplay
+from metricfit.report.reliability import ReliabilityDisplay
+from metricfit.report.svg import inline_svg
+from metricfit.report.weights import WeightsDisplay
+from metricfit.result import Result
+
+# Classes in the table; trade-offs and attributes that are drawn; levels of a trade-off.
+CLASSES, TRADE_OFFS, ATTRIBUTES, LEVELS = 40, 3, 3, 21
+KINDS = {
+    "labels": "counted labels",
+    "calibrated": "calibrated probabilities as soft labels",
+    "model": "the probabilities as soft labels",
+}
+DEFAULTS = Options()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture of the page with its heading and what it shows in words."""
+
+    name: str
+    title: str
+    words: str
+    svg: str
+
+
+class Facts:
+    """What the page says, in the order in which it says it."""
+
+    def __init__(self, result: Result, title: str | None, made_by: str | None) -> None:
+        self.result, self.title, self.made_by = result, title, made_by
+        self.origin = result.origin
+        self.before = None if self.origin is None else of_most_probable(self.origin.baseline)
+        self.rows = None if self.origin is None else self.origin.oracle.effective_rows or None
+
+    def all(self) -> dict[str, Any]:
+        """Return all that the template asks for."""
+        result = self.result
+        problem = None if self.origin is None else self.origin.problem
+        objective = "the objective" if problem is None else words.named(problem.objective)
+        expected = result.expected
+        return {
+            "title": self.title or f"{objective[0].upper()}{objective[1:]}".partition(" (")[0],
+            "request": result.problem if problem is None else words.request(problem),
+            "text": result.problem,
+            "limits": [] if problem is None else [words.limit_in_words(c) for c in problem.constraints],
+            "objective": objective,
+            "short": objective.partition(" (")[0],
+            "value": result.value,
+            "value_before": None
+            if problem is None or self.before is None
+            else problem.objective(self.before),
+            "feasible": result.feasible,
+            "bound": words.bound_in_words(result),
+            "certified": result.certified,
+            "expected": expected,
+            "expected_note": result.expected_note or (expected.note if expected is not None else ""),
+            "confidence": None if result.confidence is None else str(result.confidence),
+            "counted": result.counted,
+            "constraints": self._constraints(),
+            "classes": self._classes(),
+            "more_classes": max(result.confusion.axes.n - CLASSES, 0),
+            "others": self._other_decisions(),
+            "figures": self._figures(),
+            "groups": self._groups(),
+            "calibration": result.calibration,
+            "status": result.status,
+            "status_words": words.STATUS.get(result.status, ""),
+            "facts": self._about(),
+            "rules": result.policy.n_rules,
+            "cells": len(result.policy.rules),
+            "mixed": any(sum(rule.weight > 0 for rule in mixture) > 1 for mixture in result.policy.rules),
+            "made_by": self.made_by or self._code(),
+            "version": metricfit.__version__,
+        }
+
+    def _constraints(self) -> list[dict[str, Any]]:
+        records = self.result.constraints
+        expected = self.result.expected
+        found = []
+        for place, record in enumerate(records):
+            row: dict[str, Any] = {
+                "name": record.name,
+                "words": record.name,
+                "value": record.value,
+                "limit": record.limit,
+                "kept": record.violation <= 1e-9,
+                "price": "",
+                "before": None,
+                "expected": None if expected is None else expected.constraints[place],
+            }
+            if self.origin is not None:
+                constraint = self.origin.problem.constraints[place]
+                row["words"] = words.named(constraint.metric)
+                row["side"] = "at least" if constraint.sense == ">=" else "at most"
+                row["price"] = words.price_in_words(self.origin.problem, constraint, record)
+                row["before"] = None if self.before is None else constraint.metric(self.before)
+            else:
+                row["side"] = ""
+            found.append(row)
+        return found
+
+    def _classes(self) -> list[dict[str, Any]]:
+        after = self.result.confusion
+        found: list[dict[str, Any]] = []
+        prior, axes = after.matrix.sum(axis=1), after.axes
+        for i in np.argsort(-prior, kind="stable")[:CLASSES]:
+            places = np.flatnonzero(axes.match == i)
+            row: dict[str, Any] = {"name": str(axes.classes[i]), "share": float(prior[i]), "rates": []}
+            for kind in ("precision", "recall"):
+                for side in (self.before, after):
+                    known = side is not None and places.size
+                    row["rates"].append(self._rate(side, kind, int(places[0])) if known else None)
+            found.append(row)
+        return found
+
+    def _rate(self, confusion: Confusion | None, kind: Any, place: int) -> Rate | None:
+        return None if confusion is None else rate(confusion, kind, place, self.rows)
+
+    def _other_decisions(self) -> list[tuple[str, float]]:
+        after = self.result.confusion
+        shares = after.matrix.sum(axis=0)
+        return [(str(after.decisions[j]), float(shares[j])) for j in np.flatnonzero(after.axes.match < 0)]
+
+    def _groups(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for over in self.result.confusion.cells.names[:ATTRIBUTES]:
+            axes = self.result.confusion.axes
+            told = None if self.origin is None else words.class_in(self.origin.problem, axes.decisions)
+            display = GroupsDisplay.from_result(self.result, over=over, decision=told)
+            sides = [False, True] if self.before is not None else [False]
+            rates = {
+                kind: [display.rates(kind, before=side) for side in reversed(sides)] for kind in display.kinds
+            }
+            rows = [
+                {"name": str(group), "rates": [side[g] for kind in display.kinds for side in rates[kind]]}
+                for g, group in enumerate(display.groups)
+            ]
+            figure = self._figure(f"groups-{len(found)}", f"By {over}", lambda d=display: d)  # type: ignore[misc]
+            name = str(display.after.decisions[display.decision])
+            found.append(
+                {"over": over, "decision": name, "rows": rows, "sides": len(sides), "figure": figure}
+            )
+        return found
+
+    def _figures(self) -> dict[str, list[Figure]]:
+        """Return the pictures of each section; those that a result cannot have are left out."""
+        result = self.result
+        made: dict[str, list[Figure | None]] = {
+            "confusion": [
+                self._figure(
+                    "confusion", "Confusion", lambda: ConfusionDisplay(result.confusion, self.before)
+                )
+            ],
+            "trade": self._trade_offs(),
+            "reach": [self._figure("reach", "What policies can reach", self._reach)],
+            "reliability": [
+                self._figure("reliability", "Reliability", lambda: ReliabilityDisplay.from_result(result))
+            ],
+            "policy": [
+                self._figure("weights", "Weights of the rules", lambda: WeightsDisplay.from_result(result)),
+                self._figure(
+                    "regions", "Decisions by probability", lambda: RegionsDisplay.from_result(result)
+                ),
+            ],
+            "search": [
+                self._figure("search", "The search", lambda: ConvergenceDisplay.from_result(result))
+                if len(result.history) > 1
+                else None
+            ],
+        }
+        return {name: [one for one in some if one is not None] for name, some in made.items()}
+
+    def _trade_offs(self) -> list[Figure | None]:
+        if self.origin is None:
+            return []
+        binding = [k for k, record in enumerate(self.result.constraints) if words.binds(record)][:TRADE_OFFS]
+        found = []
+        for k in binding:
+            name = words.named(self.origin.problem.constraints[k].metric, short=True)
+            found.append(
+                self._figure(
+                    f"trade-{k}",
+                    f"The trade-off with {name}",
+                    lambda k=k: FrontierDisplay.from_result(self.result, k, LEVELS),  # type: ignore[misc]
+                )
+            )
+        return found
+
+    def _reach(self) -> Display:
+        prior, axes = self.result.confusion.matrix.sum(axis=1), self.result.confusion.axes
+        named = [i for i in np.argsort(prior, kind="stable") if (axes.match == i).any() and prior[i] > 0]
+        if len(named) < 2:
+            raise ValueError("fewer than two classes have a decision")
+        pair = recall(axes.classes[named[0]]), recall(axes.classes[named[-1]])
+        return AchievableDisplay.from_result(self.result, *pair)
+
+    @staticmethod
+    def _figure(name: str, title: str, make: Callable[[], Display]) -> Figure | None:
+        try:
+            display = make()
+        except ValueError:  # what this result cannot show: too many classes, rows elsewhere, no weights
+            return None
+        return Figure(name, title, display.describe(), inline_svg(display, name))
+
+    def _about(self) -> list[tuple[str, str]]:
+        result, axes = self.result, self.result.confusion.axes
+        facts = []
+        rows = None if self.origin is None else self.origin.oracle.n_rows
+        if rows:
+            differ = self.rows is not None and self.rows < rows
+            facts.append(
+                ("rows", f"{rows:,}" + (f", which tell as much as {self.rows:,.0f}" if differ else ""))
+            )
+        facts.append(("classes", f"{axes.n}: {_listed(axes.classes)}"))
+        if axes.decisions != axes.classes:
+            facts.append(("decisions", f"{axes.k}: {_listed(axes.decisions)}"))
+        if axes.cells.names:
+            facts.append(("cells", f"{len(axes.cells)} of {' x '.join(axes.cells.names)}"))
+        if self.origin is not None:
+            facts.append(("confusion", f"{self._kind()}: {KINDS[self._kind()]}"))
+            facts.append(("tolerance", f"{self.origin.options.tol:g}"))
+            seed = self.origin.options.random_state
+            facts.append(("seed", "none given; nothing was drawn" if seed is None else str(seed)))
+        facts.append(
+            ("method", f"{result.method}, {result.n_oracle_calls} oracle calls, {result.seconds:.2f} s")
+        )
+        facts.append(("made with", f"metricfit {metricfit.__version__}, Python {platform.python_version()}"))
+        facts.append(("made on", f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC"))
+        return facts
+
+    def _kind(self) -> str:
+        assert self.origin is not None
+        oracle = self.origin.oracle
+        return "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels"
+
+    def _code(self) -> str:
+        if self.origin is None:
+            return "mf.optimize(proba, y, ...)  # the result was read from a pickle, which has no more of it"
+        problem, options = self.origin.problem, self.origin.options
+        lines = ["import metricfit as mf", "", "result = mf.optimize(", "    proba,", "    y,"]
+        lines.append(f"    {str(problem.objective)!r},")
+        if problem.constraints:
+            lines.append(f"    [{', '.join(repr(str(c)) for c in problem.constraints)}],")
+        axes = self.result.confusion.axes
+        if axes.decisions != axes.classes:
+            lines.append(f"    decisions={list(axes.decisions)!r},")
+        if axes.cells.names:
+            lines.append(f"    sensitive_features=data[{list(axes.cells.names)!r}],")
+        lines.append(f"    confusion={self._kind()!r},")
+        asked = {field.name: getattr(options, field.name) for field in fields(options)}
+        lines += [
+            f"    {name}={value!r}," for name, value in asked.items() if value != getattr(DEFAULTS, name)
+        ]
+        lines += ["    expect=True,"] if self.result.expected is not None else []
+        return "\n".join([*lines, ")", 'result.report("report.html")'])
+
+
+def _listed(labels: tuple[Any, ...], most: int = 12) -> str:
+    text = ", ".join(map(str, labels[:most]))
+    return text if len(labels) <= most else f"{text} and {len(labels) - most} more"

@@ -1,0 +1,161 @@
+"""The trade-off of an objective against a constraint."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from metricfit.report.display import Display
+from metricfit.report.style import Style, plain
+from metricfit.report.words import named
+from metricfit.result import Result
+from metricfit.tradeoff import Frontier, Point, trace
+
+# Levels that a picture of a result has, and lines that a picture of a grid has at most.
+LEVELS, LINES = 25, 5
+
+
+class FrontierDisplay(Display):
+    """The best value of the objective at each level of a constraint, with bound and what to expect on new rows.
+
+    Parameters
+    ----------
+    frontier : Frontier
+        Of one constraint, or of two: then a line for each of some levels of the first.
+    chosen : Point, optional
+        A point to mark, such as the one in use.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> from metricfit.report import FrontierDisplay
+    >>> data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
+    >>> front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.6], confusion="model")
+    >>> FrontierDisplay.from_frontier(front).frontier is front
+    True
+    """
+
+    def __init__(self, frontier: Frontier, chosen: Point | None = None) -> None:
+        if len(frontier.traded) > 2:
+            raise ValueError(
+                f"a picture trades one constraint or two, not {len(frontier.traded)}; see to_frame()"
+            )
+        self.frontier, self.chosen = frontier, chosen
+
+    @classmethod
+    def from_frontier(cls, frontier: Frontier) -> Self:
+        """Return the picture of a frontier."""
+        return cls(frontier)
+
+    @classmethod
+    def from_result(cls, result: Result, constraint: int = 0, levels: Any = LEVELS) -> Self:
+        """Return the trade-off of one of a result's constraints, with the result marked.
+
+        Parameters
+        ----------
+        result : Result
+            With its origin: a result that was pickled has lost its rows.
+        constraint : int
+            Which of its constraints is traded; the others stay as they are.
+        levels : int or list of numbers
+            As in `metricfit.frontier`.
+        """
+        if result.origin is None:
+            raise ValueError(
+                "the result has lost its rows (it was pickled); solve again, or call mf.frontier"
+            )
+        problem = result.origin.problem
+        traded = problem.constraints[constraint]
+        kept = tuple(c for c in problem.constraints if c is not traded)
+        shared = type(problem)(problem.objective, kept)
+        front = trace(shared, (traded,), levels, result.origin.oracle, result.origin.options)
+        record = result.constraints[constraint]
+        return cls(front, Point((traded.limit,), result, (record.value,)))
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, constraint: int = 0, levels: Any = LEVELS) -> Self:
+        """Return the trade-off of one of the constraints of a fitted `MetricClassifier`."""
+        return cls.from_result(estimator.result_, constraint, levels)
+
+    def describe(self) -> str:
+        """Return the ends of the frontier."""
+        front = self.frontier
+        kept = [point for point in front if point.result is not None]
+        names = " and ".join(named(c.metric, short=True) for c in front.traded)
+        if not kept:
+            return f"No policy keeps any of the levels of the {names}."
+        ends = [
+            (point.levels, point.result.value) for point in (kept[0], kept[-1]) if point.result is not None
+        ]
+        told = [f"{value:.4f} at {', '.join(f'{level:.4g}' for level in levels)}" for levels, value in ends]
+        lost = len(front) - len(kept)
+        goal = named(front.problem.objective, short=True)
+        text = f"Best {goal} by the limit of the {names}: {', '.join(told)}"
+        return text + (f"; {lost} stricter levels cannot be kept." if lost else ".")
+
+    def _draw(self, axes: Any, style: Style) -> None:
+        (ax,) = axes
+        front = self.frontier
+        *outer, inner = front.traded
+        if outer:
+            self._lines(ax, style)
+        else:
+            self._one(ax, style, list(front.points), style.after, "best policy")
+        if self.chosen is not None and self.chosen.result is not None:
+            ax.plot(
+                [self.chosen.levels[-1]],
+                [self.chosen.result.value],
+                marker="D",
+                color=style.before,
+                markersize=8,
+                linestyle="none",
+                label="the limit asked for",
+            )
+        side = "at least" if inner.sense == ">=" else "at most"
+        ax.set(
+            xlabel=f"{plain(named(inner.metric, short=True), 60)}, {side}",
+            ylabel=plain(named(front.problem.objective, short=True), 34),
+        )
+        ax.legend(loc="best")
+
+    def _lines(self, ax: Any, style: Style) -> None:
+        """Draw a line for each of some levels of the first constraint."""
+        first = self.frontier.traded[0]
+        levels = list(dict.fromkeys(point.levels[0] for point in self.frontier))
+        places = np.unique(np.linspace(0, len(levels) - 1, min(LINES, len(levels))).round().astype(int))
+        for number, place in enumerate(places):
+            points = [point for point in self.frontier if point.levels[0] == levels[place]]
+            side = "≥" if first.sense == ">=" else "≤"
+            label = f"{plain(named(first.metric, short=True), 34)} {side} {levels[place]:.3g}"
+            self._one(ax, style, points, style.hue(number), label, alone=False)
+
+    def _one(
+        self, ax: Any, style: Style, points: list[Point], colour: str, label: str, alone: bool = True
+    ) -> None:
+        levels = np.array([point.levels[-1] for point in points])
+        values = np.array([np.nan if p.result is None else p.result.value for p in points])
+        bounds = np.array([np.nan if p.result is None else p.result.bound for p in points])
+        proven = any(p.result is not None and p.result.certified for p in points)
+        mark = "o" if len(points) <= 30 else None
+        if alone and np.isfinite(bounds).any():
+            # A level has a bound of its own, or that of a looser one, which says little in a picture.
+            own = np.isfinite(bounds) & (np.diff(bounds, prepend=np.nan) != 0)
+            text = f"bound ({'proven' if proven else 'estimated'})"
+            ax.plot(
+                levels[own], bounds[own], "_", color=style.bound, markersize=12, markeredgewidth=2, label=text
+            )
+        expected = [None if point.result is None else point.result.expected for point in points]
+        if alone and any(one is not None for one in expected):
+            table = np.array([[np.nan] * 3 if e is None else [e.value, e.low, e.high] for e in expected])
+            ax.fill_between(levels, table[:, 1], table[:, 2], color=style.before, alpha=0.18, linewidth=0)
+            ax.plot(
+                levels, table[:, 0], color=style.before, linewidth=1.4, label="expected on new rows, 95 %"
+            )
+        ax.plot(levels, values, color=colour, marker=mark, markersize=4, label=label)
+        lost = np.isnan(values)
+        if alone and lost.any():
+            edge = levels[lost]
+            ax.axvspan(
+                edge.min(), edge.max(), color=style.muted, alpha=0.15, linewidth=0, label="cannot be kept"
+            )

@@ -1,0 +1,217 @@
+"""Rates by group, before and after."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from metricfit.data.confusion import Confusion
+from metricfit.messages import unknown
+from metricfit.oracles.choice import oracle_for
+from metricfit.oracles.in_memory import PluginOracle
+from metricfit.policy import Policy
+from metricfit.report.display import Display
+from metricfit.report.expected import of_most_probable, of_policy
+from metricfit.report.rates import KINDS, Kind, Rate, rate
+from metricfit.report.style import Style, plain
+from metricfit.result import Result
+from metricfit.types import Label
+
+# More groups than this are too many for one picture: the largest are shown.
+SHOWN = 16
+
+
+class GroupsDisplay(Display):
+    """Rates of one decision in each group, before and after, with 95 % intervals.
+
+    Parameters
+    ----------
+    after : Confusion
+        Of the policy.
+    before : Confusion, optional
+        Of the most probable class.
+    over : str, optional
+        The attribute; the first one by default.
+    decision : label, optional
+        By default the class with the fewest rows, which is most often what decisions are about.
+    rows : float, optional
+        How many rows there are; without it there are no intervals.
+    kinds : sequence of {"decided", "recall", "precision"}
+        The rates, one panel each.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> from metricfit.report import GroupsDisplay
+    >>> data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
+    >>> result = mf.optimize(
+    ...     data.proba, data.y, "g_mean", sensitive_features=data.X[["region"]], confusion="model"
+    ... )
+    >>> GroupsDisplay.from_result(result, decision="fraud").groups
+    ('east', 'north', 'south', 'west')
+    """
+
+    def __init__(
+        self,
+        after: Confusion,
+        before: Confusion | None = None,
+        *,
+        over: str | None = None,
+        decision: Label | None = None,
+        rows: float | None = None,
+        kinds: tuple[Kind, ...] = ("decided", "recall", "precision"),
+    ) -> None:
+        names = after.cells.names
+        if not names:
+            raise ValueError(
+                "there are no groups: the result has no attributes; pass sensitive_features to optimize"
+            )
+        if over is not None and over not in names:
+            raise ValueError(unknown("attribute", over, names))
+        for kind in kinds:
+            if kind not in KINDS:
+                raise ValueError(unknown("kind", kind, KINDS))
+        self.after, self.before, self.rows, self.kinds = after, before, rows, tuple(kinds)
+        self.over = names[0] if over is None else over
+        self.decision = rarest(after) if decision is None else after.axes.decision_index(decision)
+
+    @classmethod
+    def from_result(cls, result: Result, **options: Any) -> Self:
+        """Return the picture of a result, on the rows it was fitted on."""
+        if result.origin is None:
+            return cls(result.confusion, **options)
+        origin = result.origin
+        before = of_most_probable(origin.baseline)
+        return cls(result.confusion, before, rows=origin.oracle.effective_rows or None, **options)
+
+    @classmethod
+    def from_policy(
+        cls,
+        policy: Policy,
+        proba: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Return the picture of a policy on labelled rows, whose attributes need not be the policy's."""
+        oracle = oracle_for(
+            proba,
+            y,
+            classes=policy.axes.classes,
+            decisions=policy.axes.decisions,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
+        assert isinstance(oracle, PluginOracle)
+        after = of_policy(policy, oracle, sensitive_features if policy.axes.cells.names else None)
+        return cls(after, of_most_probable(oracle), rows=oracle.effective_rows or None, **options)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Return the picture of a fitted `MetricClassifier` on labelled rows."""
+        return cls.from_policy(
+            estimator.policy_,
+            estimator.predict_proba(X),
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            **options,
+        )
+
+    @property
+    def groups(self) -> tuple[Label, ...]:
+        """The groups that are shown, in their order."""
+        place = self.after.cells.names.index(self.over)
+        sizes: dict[Label, float] = {}
+        for cell, size in zip(self.after.cells.values, self.after.margins.sum(axis=1), strict=True):
+            sizes[cell[place]] = sizes.get(cell[place], 0.0) + float(size)
+        largest = sorted(sizes, key=lambda group: -sizes[group])[:SHOWN]
+        return tuple(group for group in sizes if group in largest)
+
+    @property
+    def panels(self) -> int:
+        """One for each rate."""
+        return len(self.kinds)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Wider with more rates, higher with more groups."""
+        return 1.4 + 2.7 * self.panels, 1.7 + 0.34 * len(self.groups)
+
+    def rates(self, kind: Kind, before: bool = False) -> list[Rate]:
+        """Return a rate in each group that is shown."""
+        confusion = self.before if before else self.after
+        assert confusion is not None
+        found = []
+        for group in self.groups:
+            size = self.after.margins[self.after.cells.mask(**{self.over: group})].sum()
+            rows = None if self.rows is None else self.rows * float(size)
+            found.append(rate(confusion.at(**{self.over: group}), kind, self.decision, rows))
+        return found
+
+    def describe(self) -> str:
+        """Return the rates of the policy in each group."""
+        name = self.after.decisions[self.decision]
+        texts = []
+        for kind in self.kinds:
+            values = ", ".join(
+                f"{group} {one.value:.1%}" for group, one in zip(self.groups, self.rates(kind), strict=True)
+            )
+            texts.append(f"{KINDS[kind].format(name)}: {values}")
+        return f"By {self.over}, under the policy. " + "; ".join(texts) + "."
+
+    def _draw(self, axes: Any, style: Style) -> None:
+        name = plain(self.after.decisions[self.decision], 16)
+        where = np.arange(len(self.groups))
+        for ax, kind in zip(axes, self.kinds, strict=True):
+            if self.before is not None:
+                self._dots(
+                    ax, where - 0.14, self.rates(kind, before=True), style.before, style.surface, "before"
+                )
+            self._dots(ax, where + 0.14, self.rates(kind), style.after, style.after, "the policy")
+            ax.set_yticks(where, [plain(group) for group in self.groups])
+            ax.set(ylim=(len(where) - 0.5, -0.5), title=KINDS[kind].format(name))
+            ax.title.set_fontsize(10)
+            ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+            ax.grid(False, axis="y")
+            ax.tick_params(axis="y", length=0)
+        for ax in axes[1:]:
+            ax.set_yticklabels([])
+        axes[0].set_ylabel(plain(self.over))
+        handles, labels = axes[0].get_legend_handles_labels()
+        axes[0].figure.legend(handles, labels, loc="outside lower center", ncols=2)
+
+    @staticmethod
+    def _dots(ax: Any, where: Any, rates: list[Rate], colour: str, fill: str, label: str) -> None:
+        value = np.array([one.value for one in rates])
+        reach = np.array([[one.value - one.low, one.high - one.value] for one in rates]).T
+        ax.errorbar(
+            value,
+            where,
+            xerr=None if np.isnan(reach).all() else np.nan_to_num(np.maximum(reach, 0.0)),
+            fmt="o",
+            color=colour,
+            markerfacecolor=fill,
+            markersize=6,
+            elinewidth=1.6,
+            label=label,
+        )
+
+
+def rarest(confusion: Confusion) -> int:
+    """Return the decision that names the class with the fewest rows; the first if none names a class."""
+    prior = confusion.matrix.sum(axis=1)
+    named = [j for j, i in enumerate(confusion.axes.match) if i >= 0]
+    return min(named, key=lambda j: prior[confusion.axes.match[j]], default=0)

@@ -1,0 +1,101 @@
+"""Rates of a confusion tensor with the uncertainty that the number of rows leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from metricfit.data.confusion import Confusion
+from metricfit.types import FloatArray
+
+Kind = Literal["decided", "recall", "precision"]
+KINDS: dict[Kind, str] = {
+    "decided": "share decided {}",
+    "recall": "recall of {}",
+    "precision": "precision of {}",
+}
+# The two-sided normal quantile of 95 %.
+SURE = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of some rows, with its interval (Wilson's, 95 %); NaN where there are none."""
+
+    value: float
+    low: float
+    high: float
+
+
+def rate(confusion: Confusion, kind: Kind, decision: int, rows: float | None) -> Rate:
+    """Return a rate of one decision (of the class that it names) on a whole confusion tensor.
+
+    Examples
+    --------
+    >>> confusion = Confusion.from_predictions([0, 0, 1, 1], [0, 1, 1, 1])
+    >>> round(rate(confusion, "precision", 1, 4.0).value, 3)
+    0.667
+    """
+    matrix, place = confusion.matrix, int(confusion.axes.match[decision])
+    right = matrix[place, decision] if place >= 0 else 0.0
+    part = matrix[:, decision].sum() if kind == "decided" else right
+    whole = {
+        "decided": matrix.sum(),
+        "recall": matrix[place].sum() if place >= 0 else 0.0,
+        "precision": matrix[:, decision].sum(),
+    }[kind]
+    if not whole > 0:
+        return Rate(float("nan"), float("nan"), float("nan"))
+    value = min(float(part / whole), 1.0)
+    if rows is None:
+        return Rate(value, float("nan"), float("nan"))
+    return Rate(value, *wilson(value, rows * float(whole)))
+
+
+def wilson(value: float, rows: float) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share of some rows.
+
+    Examples
+    --------
+    >>> [round(end, 4) for end in wilson(0.5, 100)]
+    [0.4038, 0.5962]
+    """
+    if not rows > 0:
+        return 0.0, 1.0
+    squared = SURE**2 / rows
+    centre = (value + squared / 2) / (1 + squared)
+    half = SURE / (1 + squared) * np.sqrt(value * (1 - value) / rows + squared / (4 * rows))
+    return float(max(centre - half, 0.0)), float(min(centre + half, 1.0))
+
+
+def bins(
+    proba: FloatArray, hits: FloatArray, weights: FloatArray, count: int = 10
+) -> list[tuple[float, Rate]]:
+    """Return mean probability and share of hits in bins that say about equally much of the hits.
+
+    Each bin has about the same sum of ``p (1 - p)``, so that a rare class, whose probabilities are nearly all near 0,
+    still has bins where they are not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = bins(np.array([0.1, 0.1, 0.9, 0.9]), np.array([0.0, 0.0, 1.0, 0.0]), np.ones(4), 2)
+    >>> [(round(mean, 2), one.value) for mean, one in found]
+    [(0.1, 0.0), (0.9, 0.5)]
+    """
+    order = np.argsort(proba, kind="stable")
+    spread = np.cumsum((weights * (proba * (1 - proba) + 1e-9))[order])
+    place = np.empty(len(proba), np.int64)
+    place[order] = np.minimum(count * (spread - spread[0] / 2) / spread[-1], count - 1).astype(np.int64)
+    found = []
+    for number in np.unique(place):
+        inside = place == number
+        weight = weights[inside]
+        total = weight.sum()
+        if total > 0:
+            share = float(weight @ hits[inside] / total)
+            size = float(total**2 / np.square(weight).sum())
+            found.append((float(weight @ proba[inside] / total), Rate(share, *wilson(share, size))))
+    return found

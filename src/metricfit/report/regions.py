@@ -1,0 +1,164 @@
+"""Which decision a policy takes where: along a line for two classes, on a triangle for three."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from metricfit.policy import Policy
+from metricfit.report.display import Display, bare
+from metricfit.report.style import Style, plain
+from metricfit.result import Result
+from metricfit.types import FloatArray
+
+# Cells shown at most, and steps along a side of the triangle, or along the line.
+SHOWN, SIDE, LINE = 4, 120, 501
+# Shares of a decision that are drawn alike.
+BANDS = (0.05, 0.3, 0.55, 0.8, 1.01)
+# Where the names of the corners of the triangle stand.
+CORNERS = ((-0.08, -0.08, "left"), (0.08, -0.08, "right"), (0.0, 0.03, "center"))
+
+
+class RegionsDisplay(Display):
+    """The decisions of a policy over all probabilities of two or three classes, in each of the first cells.
+
+    Where rules are mixed, colours are.
+
+    Parameters
+    ----------
+    policy : Policy
+        Of two or three classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricfit as mf
+    >>> from metricfit.report import RegionsDisplay
+    >>> random = np.random.default_rng(0)
+    >>> proba = random.dirichlet([1, 1, 1], 300)
+    >>> y = [random.choice(3, p=row) for row in proba]
+    >>> result = mf.optimize(proba, y, "g_mean", confusion="model")
+    >>> RegionsDisplay.from_result(result).panels
+    1
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        if policy.axes.n not in (2, 3):
+            raise ValueError(
+                f"regions can be drawn for two or three classes, not {policy.axes.n}; see WeightsDisplay"
+            )
+        self.policy = policy
+
+    @classmethod
+    def from_policy(cls, policy: Policy) -> Self:
+        """Return the picture of a policy."""
+        return cls(policy)
+
+    @classmethod
+    def from_result(cls, result: Result) -> Self:
+        """Return the picture of a result's policy."""
+        return cls(result.policy)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> Self:
+        """Return the picture of the policy of a fitted `MetricClassifier`."""
+        return cls(estimator.policy_)
+
+    @property
+    def panels(self) -> int:
+        """One for each cell that is shown."""
+        return min(len(self.policy.rules), SHOWN)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Panels side by side."""
+        return (1.0 + 3.0 * self.panels, 3.6) if self.panels > 1 else (5.2, 4.2)
+
+    def chances(self, cell: int, proba: FloatArray) -> FloatArray:
+        """Return the probability of each decision at given probabilities, in one cell."""
+        cells = self.policy.axes.cells
+        value = cells.values[cell]
+        columns = {name: [value[i]] * len(proba) for i, name in enumerate(cells.names)} or None
+        return self.policy.decision_proba(proba, columns)
+
+    def describe(self) -> str:
+        """Return how much of all probabilities each decision takes, in the first cell."""
+        points = _line() if self.policy.axes.n == 2 else _triangle()[0]
+        texts = []
+        for cell in range(self.panels):
+            shares = self.chances(cell, points).mean(axis=0)
+            told = ", ".join(f"{d} {s:.0%}" for d, s in zip(self.policy.axes.decisions, shares, strict=True))
+            texts.append(f"{self._name(cell)}: {told}" if len(self.policy.rules) > 1 else told)
+        return "Part of all possible probabilities at which each decision is taken. " + "; ".join(texts) + "."
+
+    def _name(self, cell: int) -> str:
+        return ", ".join(map(str, self.policy.axes.cells.values[cell]))
+
+    def _draw(self, axes: Any, style: Style) -> None:
+        for cell, ax in enumerate(axes):
+            (self._line if self.policy.axes.n == 2 else self._triangle)(ax, cell, style)
+            if len(self.policy.rules) > 1:
+                ax.set_title(plain(self._name(cell)))
+        handles, labels = axes[0].get_legend_handles_labels()
+        axes[0].figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4))
+
+    def _line(self, ax: Any, cell: int, style: Style) -> None:
+        points = _line()
+        chances = self.chances(cell, points)
+        floor = np.zeros(len(points))
+        for j, decision in enumerate(self.policy.axes.decisions):
+            top = floor + chances[:, j]
+            ax.fill_between(
+                points[:, 1], floor, top, color=style.hue(j), alpha=0.75, linewidth=0, label=plain(decision)
+            )
+            floor = top
+        name = plain(self.policy.axes.classes[1])
+        ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=f"probability of {name}", ylabel="share decided so")
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+
+    def _triangle(self, ax: Any, cell: int, style: Style) -> None:
+        from matplotlib.tri import Triangulation
+
+        points, triangles = _triangle()
+        chances = self.chances(cell, points)
+        x, y = _flat(points).T
+        mesh = Triangulation(x, y, triangles)
+        for j, decision in enumerate(self.policy.axes.decisions):
+            # Colours lie over one another, each as dense as its share.
+            for low, high in pairwise(BANDS):
+                if ((chances[:, j] > low) & (chances[:, j] <= high)).any():
+                    density = 0.8 * min(high, 1.0)
+                    ax.tricontourf(mesh, chances[:, j], [low, high], colors=[style.hue(j)], alpha=density)
+            ax.fill([], [], color=style.hue(j), alpha=0.8, linewidth=0, label=plain(decision))
+        bare(ax)
+        ax.set(xlim=(-0.1, 1.1), ylim=(-0.14, 0.97), xticks=[], yticks=[], aspect="equal")
+        corners = _flat(np.eye(3))
+        ax.plot(*corners[[0, 1, 2, 0]].T, color=style.muted, linewidth=1)
+        for corner, name, (dx, dy, side) in zip(corners, self.policy.axes.classes, CORNERS, strict=True):
+            ax.text(corner[0] + dx, corner[1] + dy, f"sure: {plain(name, 14)}", ha=side, fontsize=9)
+
+
+def _line() -> FloatArray:
+    p = np.linspace(0, 1, LINE)
+    return np.stack([1 - p, p], axis=1)
+
+
+def _triangle() -> tuple[FloatArray, Any]:
+    """Return points on the simplex and the small triangles between them."""
+    places = [(i, j) for i in range(SIDE + 1) for j in range(SIDE + 1 - i)]
+    index = {place: t for t, place in enumerate(places)}
+    points = np.array([(SIDE - i - j, i, j) for i, j in places]) / SIDE
+    triangles = []
+    for i, j in places:
+        if i + j < SIDE:
+            triangles.append((index[i, j], index[i + 1, j], index[i, j + 1]))
+        if i + j < SIDE - 1:
+            triangles.append((index[i + 1, j + 1], index[i + 1, j], index[i, j + 1]))
+    return points, np.array(triangles)
+
+
+def _flat(points: FloatArray) -> FloatArray:
+    """Return points of the simplex in the plane."""
+    return points @ np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])

@@ -1,0 +1,164 @@
+"""Metrics, constraints, prices and states of a search in words that need no manual."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Sequence
+
+from metricfit.metrics import Constraint, Metric
+from metricfit.problem import Problem
+from metricfit.result import ConstraintRecord, Result
+from metricfit.types import Label
+
+NAMES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "g_mean": "G-mean (geometric mean of the recalls)",
+    "h_mean": "H-mean (harmonic mean of the recalls)",
+    "q_mean": "Q-mean (quadratic mean of the recalls)",
+    "min_recall": "lowest recall of any class",
+    "macro_f1": "macro-F1",
+    "micro_f1": "micro-F1",
+    "mcc": "Matthews correlation",
+    "cohen_kappa": "Cohen's kappa",
+    "precision": "precision of {c}",
+    "recall": "recall of {c}",
+    "specificity": "specificity of {c}",
+    "coverage": "share decided {c}",
+    "false_positive_rate": "false positive rate of {c}",
+    "jaccard": "Jaccard index of {c}",
+    "demographic_parity": "difference in decisions between groups of {over} (demographic parity)",
+    "equal_opportunity": "difference in the recall of {c} between groups of {over} (equal opportunity)",
+    "equalized_odds": "difference in recalls between groups of {over} (equalized odds)",
+    "predictive_parity": "difference in the precision of {c} between groups of {over} (predictive parity)",
+}
+STATUS = {
+    "optimal": "value and bound are within the tolerance",
+    "searched": "the search ended by itself; there is no proof that nothing is better",
+    "stalled": "nothing better was found",
+    "max_calls": "the budget of oracle calls was used up: the best so far",
+    "max_seconds": "the time was used up: the best so far",
+    "stopped": "it was stopped: the best so far",
+}
+# A price below this, in points per point, is not worth telling, or what the accuracy of a solver leaves over.
+NO_PRICE = 5e-3
+
+
+def named(metric: Metric, short: bool = False) -> str:
+    """Return a metric in words, or its text where it has no name; ``short`` leaves out what stands in brackets.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> named(mf.precision("fraud")), named(mf.g_mean(), short=True)
+    ('precision of fraud', 'G-mean')
+    """
+    text = str(metric)
+    try:
+        call = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return text
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in NAMES:
+        return text
+    phrase = NAMES[call.func.id]
+    values = {key.arg: ast.unparse(key.value) for key in call.keywords if key.arg}
+    if call.args:
+        values.setdefault("c" if "{c}" in phrase else "over", ast.unparse(call.args[0]))
+    known = {key: value.strip("'\"[]").replace("', '", " x ") for key, value in values.items()}
+    if any(f"{{{key}}}" in phrase and key not in known for key in ("c", "over")) or set(known) - {
+        "c",
+        "over",
+    }:
+        return text
+    return (phrase.partition(" (")[0] if short else phrase).format(**known)
+
+
+def request(problem: Problem) -> str:
+    """Return the objective in words.
+
+    Examples
+    --------
+    >>> request(Problem.of("g_mean"))
+    'Make the G-mean (geometric mean of the recalls) as high as possible'
+    """
+    goal = "high" if problem.sign < 0 else "low"
+    return f"Make the {named(problem.objective)} as {goal} as possible"
+
+
+def limit_in_words(constraint: Constraint) -> str:
+    """Return a constraint in words.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> limit_in_words(mf.precision("fraud") >= 0.9)
+    'precision of fraud at least 0.9'
+    """
+    side = "at least" if constraint.sense == ">=" else "at most"
+    return f"{named(constraint.metric)} {side} {constraint.limit:g}"
+
+
+def binds(record: ConstraintRecord) -> bool:
+    """Return whether a constraint costs something; where prices are not known, whether it is just kept."""
+    if math.isnan(record.price):
+        return abs(record.violation) <= 1e-3
+    return record.price > NO_PRICE
+
+
+def price_in_words(problem: Problem, constraint: Constraint, record: ConstraintRecord) -> str:
+    """Return what a constraint costs, in points: hundredths.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> record = ConstraintRecord("precision('fraud') >= 0.9", 0.9, 0.9, 0.0, 0.4)
+    >>> price_in_words(Problem.of("g_mean"), mf.precision("fraud") >= 0.9, record)
+    'One more point of precision of fraud costs 0.4 points of G-mean.'
+    """
+    goal, kept = named(problem.objective, short=True), named(constraint.metric, short=True)
+    if record.violation > 1e-9:
+        return f"It is not kept: it is missed by {record.violation:.4g}."
+    if math.isnan(record.price):
+        return "What it costs is not known: the search gives no prices."
+    if record.price <= NO_PRICE:
+        return "It costs next to nothing: the best policy keeps it anyway, or nearly."
+    way = "more" if constraint.sense == ">=" else "less"
+    done = "costs" if problem.sign < 0 else "adds"
+    points = f"{record.price:.2g} point{'' if f'{record.price:.2g}' == '1' else 's'}"
+    of = "of" if problem.sign < 0 else "to the"
+    return f"One {way} point of {kept} {done} {points} {of} {goal}."
+
+
+def class_in(problem: Problem, labels: Sequence[Label]) -> Label | None:
+    """Return the label that the constraints speak of first, or the objective; None if they name none.
+
+    Examples
+    --------
+    >>> class_in(Problem.of("g_mean", ["precision('fraud') >= 0.9"]), ("ok", "fraud"))
+    'fraud'
+    """
+    for metric in (*(c.metric for c in problem.constraints), problem.objective):
+        try:
+            parts = list(ast.walk(ast.parse(str(metric), mode="eval")))
+        except SyntaxError:
+            continue
+        for call in (part for part in parts if isinstance(part, ast.Call)):
+            given = [*call.args, *(key.value for key in call.keywords if key.arg == "c")]
+            for value in given:
+                if isinstance(value, ast.Constant) and value.value in labels:
+                    return labels[labels.index(value.value)]
+    return None
+
+
+def bound_in_words(result: Result) -> str:
+    """Return what is known of the best that could be reached."""
+    if not math.isfinite(result.bound):
+        if result.calibrated is not None and math.isfinite(result.calibrated.bound):
+            return f"If the calibrated probabilities are right, no policy goes beyond {result.calibrated.bound:.4f}."
+        return "No bound is known: a better policy may exist."
+    if result.certified:
+        return (
+            f"No policy at all goes beyond {result.bound:.4f} on these rows, if the probabilities are right."
+        )
+    return f"The search estimates that no policy goes beyond {result.bound:.4f} on these rows."

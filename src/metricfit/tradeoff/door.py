@@ -1,0 +1,97 @@
+"""`frontier`: what the objective reaches at each level of a constraint, for little more than a few solves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from metricfit.methods import Method
+from metricfit.options import Options, check_options, threads
+from metricfit.oracles.base import Confusion as Kind
+from metricfit.oracles.choice import oracle_for
+from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
+from metricfit.tradeoff.expectation import with_expected
+from metricfit.tradeoff.levels import TradedLike, traded_constraints
+from metricfit.tradeoff.points import Frontier
+from metricfit.tradeoff.trace import trace
+
+
+def frontier(
+    proba: Any,
+    y: Any,
+    objective: ObjectiveLike,
+    constraint: TradedLike | Sequence[TradedLike],
+    levels: int | Iterable[float] | Sequence[Iterable[float]],
+    *,
+    constraints: ConstraintLike | Iterable[ConstraintLike] = (),
+    classes: Iterable[object] | None = None,
+    decisions: Iterable[object] | None = None,
+    sensitive_features: Any = None,
+    sample_weight: Any = None,
+    method: str | Method = "auto",
+    confusion: Kind = "labels",
+    expect: bool = False,
+    tol: float = 1e-4,
+    max_calls: int | None = None,
+    max_seconds: float | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+    verbose: int = 0,
+) -> Frontier:
+    """Trade an objective against a constraint: the best policy at each of several limits.
+
+    The rows are checked and calibrated once, and every level starts from the rules of those before it, so that many
+    levels cost little more than a few. A policy that keeps a stricter limit is a candidate for a looser one, so the
+    values are monotone.
+
+    Parameters
+    ----------
+    proba, y, objective
+        As in `optimize`.
+    constraint : Metric, Constraint or str, or a list of them
+        What is traded: a metric such as ``mf.precision("fraud")``, whose direction says on which side its limit is, or
+        a comparison such as ``mf.coverage("fraud") <= 0.1``, whose own limit is not used. Several make a grid.
+    levels : int or list of numbers, or a list of lists for a grid
+        The limits; a number asks for that many from the loosest limit that matters to the strictest one that can be
+        kept.
+    constraints : list of Constraint or str
+        Constraints that every level keeps.
+    classes, decisions, sensitive_features, sample_weight, method, confusion, tol, n_jobs, random_state, verbose
+        As in `optimize`.
+    expect : bool
+        Also find out what to expect on new rows at each level: the frontier is traced again without each of three
+        folds.
+    max_calls, max_seconds : optional
+        Budgets of each level.
+
+    Returns
+    -------
+    Frontier
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> data = mf.datasets.make_fraud_triage(n_rows=2000, random_state=0)
+    >>> front = mf.frontier(
+    ...     data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.7, 0.9], confusion="model"
+    ... )
+    >>> values = [point.result.value for point in front]
+    >>> values == sorted(values, reverse=True)
+    True
+    """
+    problem = Problem.of(objective, constraints)
+    traded = traded_constraints(constraint)
+    check_options(tol, max_calls, max_seconds, confusion)
+    options = Options(method, tol, max_calls, max_seconds, random_state, verbose=verbose)
+    oracle = oracle_for(
+        proba,
+        y,
+        classes=classes,
+        decisions=decisions,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        confusion=confusion,
+        threads=threads(n_jobs),
+    )
+    front = trace(problem, traded, levels, oracle, options)
+    return with_expected(front, oracle, options) if expect else front

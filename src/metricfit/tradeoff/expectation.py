@@ -1,0 +1,75 @@
+"""What to expect on new rows along a frontier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+
+from metricfit.data.rows import Rows
+from metricfit.exceptions import InfeasibleError
+from metricfit.options import Options
+from metricfit.oracles.base import Confusion as Kind
+from metricfit.oracles.base import OracleBase
+from metricfit.oracles.in_memory import PluginOracle
+from metricfit.policy import Policy
+from metricfit.problem import Problem
+from metricfit.tradeoff.levels import limits_at
+from metricfit.tradeoff.points import Frontier, Point
+from metricfit.tradeoff.trace import DEFAULTS, trace
+from metricfit.trust.expected import expected
+
+
+def with_expected(front: Frontier, oracle: OracleBase, options: Options = DEFAULTS) -> Frontier:
+    """Return a frontier with what to expect on new rows at each level.
+
+    The whole frontier is traced again on the other rows of each fold, which takes as long as a few frontiers; the
+    policies of its levels decide the rows of the fold. A frontier on rows that are not at hand is returned as it is.
+    """
+    rows = oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
+    if rows is None:
+        return front
+    folds = _Folds(front, oracle, options)
+    points = []
+    for place, point in enumerate(front):
+        judged = None if point.result is None else expected(_problem(front, point), rows, folds.refit(place))
+        result = None if point.result is None else replace(point.result, expected=judged)
+        points.append(replace(point, result=result))
+    return replace(front, points=tuple(points))
+
+
+class _Folds:
+    """The frontiers on the other rows of each fold, traced when the first level asks for them."""
+
+    def __init__(self, front: Frontier, oracle: OracleBase, options: Options) -> None:
+        self.front, self.oracle, self.options = front, oracle, options
+        self.without: list[Frontier] = []
+
+    def refit(self, place: int) -> Callable[[Rows], Policy]:
+        """Return what finds the policy of a level on the rows without the first fold, then the second, and so on."""
+        numbers = count()
+
+        def policy(some: Rows) -> Policy:
+            number = next(numbers)
+            if number == len(self.without):
+                self.without.append(self._trace(some))
+            found = self.without[number].points[place].result
+            if found is None:
+                raise InfeasibleError({"the level": 0.0}, {"the level": 0.0}, ("the level",), proven=False)
+            return found.policy
+
+        return policy
+
+    def _trace(self, some: Rows) -> Frontier:
+        front, given = self.front, self.oracle
+        kind: Kind = "calibrated" if given.calibrates else "model" if given.exact else "labels"
+        lists = [sorted({point.levels[i] for point in front}) for i in range(len(front.traded))]
+        oracle = PluginOracle(some, kind, given.threads)
+        return trace(
+            front.problem, front.traded, lists[0] if len(lists) == 1 else lists, oracle, self.options
+        )
+
+
+def _problem(front: Frontier, point: Point) -> Problem:
+    limits = limits_at(front.traded, point.levels)
+    return Problem(front.problem.objective, (*front.problem.constraints, *limits))

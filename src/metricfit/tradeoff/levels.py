@@ -1,0 +1,79 @@
+"""What is traded and its levels, as they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from metricfit.metrics import Constraint, Metric, parse
+from metricfit.metrics.constraint import compare
+
+TradedLike = Metric | Constraint | str
+
+
+def traded_constraints(constraint: TradedLike | Sequence[TradedLike]) -> tuple[Constraint, ...]:
+    """Read what is traded as constraints; their limits say nothing."""
+    if isinstance(constraint, Metric | Constraint | str) or not isinstance(constraint, Iterable):
+        return (_one(constraint),)
+    given = list(constraint)
+    if not given:
+        raise ValueError("constraint is empty; name a metric to trade, such as mf.precision('fraud')")
+    return tuple(_one(c) for c in given)
+
+
+def _one(given: TradedLike) -> Constraint:
+    read = parse(given) if isinstance(given, str) else given
+    if isinstance(read, Constraint):
+        return read
+    if not isinstance(read, Metric):
+        raise ValueError(f"constraint must be a metric or a comparison, got {given!r}")
+    if not read.direction:
+        raise ValueError(
+            f"constraint: {read} has no direction, so that a limit could be on either side; give a comparison such as "
+            f"{read} <= 0.1, whose number is not used"
+        )
+    return compare(read, ">=" if read.direction > 0 else "<=", 0.0)
+
+
+def grid_of(levels: Any, traded: Sequence[Constraint]) -> list[list[float]]:
+    """Return the levels of each traded constraint, the loosest first."""
+    given = [levels] if len(traded) == 1 else list(levels)
+    if len(given) != len(traded):
+        raise ValueError(f"levels must have a list for each of {len(traded)} constraints, got {len(given)}")
+    found = []
+    for constraint, some in zip(traded, given, strict=True):
+        limits = [compare(constraint.metric, constraint.sense, level).limit for level in some]
+        if not limits:
+            raise ValueError(f"levels of {constraint.metric} is empty; give at least one limit")
+        found.append(sorted(set(limits), reverse=constraint.sense == "<="))
+    return found
+
+
+def anchors(order: Sequence[tuple[float, ...]], count: int) -> list[tuple[float, ...]]:
+    """Return the levels that are solved: the loosest, the strictest, and those that part the way into equal pieces.
+
+    Examples
+    --------
+    >>> anchors([(0.1,), (0.2,), (0.3,), (0.4,), (0.5,)], 3)
+    [(0.1,), (0.3,), (0.5,)]
+    """
+    places = np.linspace(0, len(order) - 1, min(count, len(order)))
+    return [order[i] for i in dict.fromkeys(np.round(places).astype(int).tolist())]
+
+
+def limits_at(traded: Sequence[Constraint], levels: Sequence[float]) -> tuple[Constraint, ...]:
+    """Return traded constraints with the given limits."""
+    return tuple(replace(c, limit=level) for c, level in zip(traded, levels, strict=True))
+
+
+def nearest(constraint: Constraint, violation: float) -> float:
+    """Return the value of a metric that misses its limit by so much."""
+    return constraint.limit - violation if constraint.sense == ">=" else constraint.limit + violation
+
+
+def looser(traded: Sequence[Constraint], some: Sequence[float], others: Sequence[float]) -> bool:
+    """Return whether some levels are nowhere stricter than others."""
+    return all(a <= b if c.sense == ">=" else a >= b for c, a, b in zip(traded, some, others, strict=True))

@@ -1,0 +1,119 @@
+"""What a trade-off came to: a point for each level of the traded constraints, and all of them as a `Frontier`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from metricfit.metrics import Constraint
+from metricfit.problem import Problem
+from metricfit.result import Result
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One level of each traded constraint, and what was reached there.
+
+    Attributes
+    ----------
+    levels : tuple of float
+        The limit of each traded constraint.
+    result : Result or None
+        None where no policy keeps the limits.
+    achievable : tuple of float
+        Where no policy keeps the limits, the values of the traded metrics closest to them that were reached together;
+        else those of the result.
+    """
+
+    levels: tuple[float, ...]
+    result: Result | None
+    achievable: tuple[float, ...]
+
+    @property
+    def feasible(self) -> bool:
+        """Whether a policy keeps the limits."""
+        return self.result is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """What the objective reaches at each level of one or more constraints.
+
+    It is a sequence of `Point`, from the loosest level to the strictest (of a grid, the last constraint moves first).
+
+    Attributes
+    ----------
+    problem : Problem
+        The objective and the constraints that all levels share.
+    traded : tuple of Constraint
+        The constraints whose limits move; their own limits are the first levels.
+    points : tuple of Point
+    passes : int
+        How often the rows were read to count a rule, in all levels together.
+    """
+
+    problem: Problem
+    traded: tuple[Constraint, ...]
+    points: tuple[Point, ...]
+    passes: int
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def __getitem__(self, place: int) -> Point:
+        return self.points[place]
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame with a row for each level, those that cannot be kept included.
+
+        Columns: the level and the value of each traded metric, the objective's value, its bound and the price of each
+        traded constraint, the status (``"infeasible"`` where no policy keeps the level), and where it was asked for
+        what to expect on new rows: ``expected``, ``low`` and ``high``.
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> data = mf.datasets.make_fraud_triage(n_rows=1000, random_state=0)
+        >>> front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.7, 0.8], confusion="model")
+        >>> front.to_frame()["level"].tolist()
+        [0.7, 0.8]
+        """
+        import pandas as pd
+
+        return pd.DataFrame([self._row(point) for point in self.points])
+
+    def _row(self, point: Point) -> dict[str, Any]:
+        result, nan = point.result, float("nan")
+        names = [""] if len(self.traded) == 1 else [f" {c.metric}" for c in self.traded]
+        prices = [nan] * len(self.traded)
+        if result is not None:
+            prices = [record.price for record in result.constraints[-len(self.traded) :]]
+        row: dict[str, Any] = {f"level{n}": level for n, level in zip(names, point.levels, strict=True)}
+        row |= {
+            "value": nan if result is None else result.value,
+            "bound": nan if result is None else result.bound,
+        }
+        row |= {f"reached{n}": value for n, value in zip(names, point.achievable, strict=True)}
+        row |= {f"price{n}": price for n, price in zip(names, prices, strict=True)}
+        row["status"] = "infeasible" if result is None else result.status
+        expected = None if result is None else result.expected
+        if expected is not None:
+            row |= {"expected": expected.value, "low": expected.low, "high": expected.high}
+        return row
+
+    def plot(self, ax: Any = None, style: str = "light") -> Any:
+        """Draw the frontier; return its `metricfit.report.FrontierDisplay`. It needs matplotlib."""
+        from metricfit.report import FrontierDisplay
+
+        return FrontierDisplay.from_frontier(self).plot(ax=ax, style=style)
+
+    def __repr__(self) -> str:
+        kept = [point for point in self.points if point.feasible]
+        lost = len(self.points) - len(kept)
+        traded = " and ".join(f"{c.metric} {c.sense} level" for c in self.traded)
+        text = f"Frontier({self.problem}; {traded}; {len(self.points)} levels"
+        return text + (f", {lost} of them cannot be kept)" if lost else ")")

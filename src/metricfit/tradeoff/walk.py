@@ -1,0 +1,112 @@
+"""The walk over levels: some are solved, the others are mixed of the rules that these have found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from metricfit.exceptions import InfeasibleError
+from metricfit.methods.master.pool import Pool
+from metricfit.metrics import Constraint
+from metricfit.metrics.rates import Named
+from metricfit.options import Options
+from metricfit.oracles.remembering import Remembering
+from metricfit.problem import Problem
+from metricfit.result import Result
+from metricfit.solving import judge_of, solve
+from metricfit.tradeoff.levels import anchors, limits_at, looser, nearest
+from metricfit.tradeoff.monotone import point_of
+from metricfit.tradeoff.points import Point
+from metricfit.tradeoff.shared import Shared
+
+# So few levels are all solved. Of more, so many of one constraint and of a grid are; the others are mixed of their
+# rules.
+FEW, ANCHORS, GRID_ANCHORS = 8, 3, 5
+# About how many of the mixed levels ask for more rules (of a grid all do), and for how many at most.
+PRICED, PRICES = 12, 2
+# The strictest of the levels that are chosen here, as a share of the way to what can just be kept: at its very end the
+# only policies are extreme ones, and a solver's rounding decides whether there is one.
+REACH = 0.995
+
+
+class Walker:
+    """Visits levels: some are solved, the others are mixed of the rules that these have found."""
+
+    def __init__(
+        self, problem: Problem, traded: tuple[Constraint, ...], oracle: Remembering, options: Options
+    ) -> None:
+        self.problem, self.traded, self.oracle, self.options = problem, traded, oracle, options
+        self.points: dict[tuple[float, ...], Point] = {}
+        self.last: Result | None = None
+        self.shared: Shared | None = None
+
+    def _at(self, levels: Sequence[float]) -> Problem:
+        return Problem(self.problem.objective, (*self.problem.constraints, *limits_at(self.traded, levels)))
+
+    def walk(self, grid: Sequence[Sequence[float]]) -> list[Point]:
+        """Return all points of a grid, in its order."""
+        order, single = list(product(*grid)), len(grid) == 1
+        program = self._at(order[0]).bind(self.oracle.axes, self.oracle.margins)
+        quick = len(order) > FEW and Pool.takes(program)
+        for levels in anchors(order, ANCHORS if single else GRID_ANCHORS) if quick else []:
+            self.visit(levels)
+        # Levels that ask for rules come first: those between them then have the rules of both sides.
+        asking = order[:: max(len(order) // PRICED, 1) if single else 1]
+        for levels, prices in [*((levels, PRICES) for levels in asking), *((levels, 0) for levels in order)]:
+            if levels not in self.points and not (quick and self._mixed(levels, prices)):
+                self.visit(levels)
+        return [self.points[levels] for levels in order]
+
+    def visit(self, levels: tuple[float, ...]) -> None:
+        """Solve one level, unless a looser one could not be kept already."""
+        for point in self.points.values():
+            if not point.feasible and looser(self.traded, point.levels, levels):
+                self.points[levels] = Point(levels, None, point.achievable)
+                return
+        limits = limits_at(self.traded, levels)
+        try:
+            result = self.solve(self._at(levels))
+        except InfeasibleError as error:
+            near = tuple(nearest(c, error.violations[str(c)]) for c in limits)
+            self.points[levels] = Point(levels, None, near)
+            return
+        point = point_of(levels, result)
+        # A budget may have ended before the constraints were kept.
+        self.points[levels] = point if result.feasible else replace(point, result=None)
+
+    def solve(self, problem: Problem) -> Result:
+        """Solve a problem from the rules of the last one, and keep its own."""
+        result = solve(problem, self.oracle, replace(self.options, start=self.last))
+        self.last = result
+        assert result.origin is not None
+        if self.shared is None:
+            self.shared = Shared.of(self._at([c.limit for c in self.traded]), result)
+        self.shared.keep(result.policy)
+        given, counting = (getattr(o, "oracle", o) for o in (result.origin.oracle, result.origin.counting))
+        origin = replace(result.origin, oracle=given, counting=counting)
+        return replace(result, origin=origin, _judge=judge_of(problem, given, result.policy))
+
+    def _mixed(self, levels: tuple[float, ...], prices: int) -> bool:
+        """Mix the rules there are for one level; return whether they can keep it."""
+        if self.shared is None:
+            return False
+        result = self.shared.mixed(self._at(levels), prices, self.options, self.oracle.oracle)
+        if result is not None:
+            self.points[levels] = point_of(levels, result)
+        return result is not None
+
+    def spread(self, count: int) -> list[list[float]]:
+        """Return levels of each traded constraint from where it begins to bind to what can just be kept."""
+        if isinstance(count, bool) or count < 2:
+            raise ValueError(f"levels must be at least 2, or a list of limits, got {count!r}")
+        free, found = self.solve(self.problem).confusion, []
+        for constraint in self.traded:
+            wanted = 1 if constraint.sense == ">=" else -1
+            metric = Named(str(constraint.metric), constraint.metric, wanted)
+            strictest = self.solve(Problem(metric, self.problem.constraints)).value
+            loosest = constraint.metric(free)
+            found.append(np.linspace(loosest, loosest + REACH * (strictest - loosest), count).tolist())
+        return found

@@ -1,0 +1,86 @@
+"""`metricfit frontier` and `fit --report`: the table, the picture and the report are those of the library."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import CLASSES, FLOOR, PROBA, fails, fit, written
+
+import metricfit as mf
+from metricfit.cli import main
+
+pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
+
+
+def front(*extra, trade=("precision('fraud')",), levels=("0.6,0.8",), out="front.csv"):
+    task = ["--label", "label", "--proba-prefix", "p_", "--maximize", "g_mean", "--confusion", "model"]
+    return main(
+        ["frontier", "scores.csv", *task, "--trade", *trade, "--levels", *levels, "--out", out, *extra]
+    )
+
+
+def test_the_table_is_that_of_the_library(folder, frame, capsys):
+    assert front("--picture", "front.png") == 0
+    made = pd.read_csv("front.csv")
+    expected = mf.frontier(
+        frame[PROBA].to_numpy(),
+        frame["label"],
+        "g_mean",
+        mf.precision("fraud"),
+        [0.6, 0.8],
+        classes=CLASSES,
+        confusion="model",
+    ).to_frame()
+    assert list(made.columns) == list(expected.columns)
+    np.testing.assert_allclose(made["value"], expected["value"], atol=1e-9)
+    shown = capsys.readouterr().out
+    assert f"{expected['value'].iloc[0]:.4f}" in shown
+    assert "The table is in front.csv, and the picture in front.png" in shown
+    assert (folder / "front.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_grid_and_levels_that_cannot_be_kept(folder, capsys):
+    two = ("min_recall", "coverage('fraud') <= 0")
+    assert front(trade=two, levels=("0.5,0.99", "0.05,0.5"), out="grid.csv") == 0
+    made = pd.read_csv("grid.csv")
+    assert len(made) == 4
+    assert (made["status"] == "infeasible").sum() == 2
+    assert "cannot be kept" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"levels": ("0.5,x",)}, ["--levels 0.5,x", "commas"]),
+        ({"levels": ("1",)}, ["--levels 1", "from 2"]),
+        ({"levels": (",",)}, ["--levels", "empty"]),
+        ({"levels": ("0.5,0.6", "0.7")}, ["2 lists for 1"]),
+        ({"trade": ("precision('froud')",)}, ["--trade", "did you mean 'fraud'"]),
+        ({"trade": ("coverage('fraud')",)}, ["--trade", "direction"]),
+        ({"out": "front.txt"}, ["ending"]),
+    ],
+)
+def test_bad_requests_write_nothing(folder, capsys, options, words):
+    fails(capsys, (front(**options), 2), *words)
+    assert written(folder) == []
+
+
+def test_pictures_have_known_endings(folder, capsys):
+    fails(capsys, (front("--picture", "front.bmp"), 2), "--picture front.bmp", ".svg")
+    assert written(folder) == []
+
+
+def test_fit_writes_a_report(folder, capsys):
+    assert fit("--subject-to", FLOOR, "--confusion", "model", "--report", "report.html") == 0
+    assert written(folder) == ["policy.json", "report.html"]
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert "metricfit fit scores.csv --label label --proba-prefix p_ --maximize g_mean" in text
+    value = float(re.search(r"^  value   ([\d.]+)", capsys.readouterr().out, re.MULTILINE)[1])
+    assert f"{value:.4f}" in text
+
+
+def test_a_report_in_the_place_of_the_policy_is_refused(folder, capsys):
+    fails(capsys, (fit("--report", "policy.json"), 2), "--report policy.json")
+    fails(capsys, (fit("--report", "nowhere/report.html"), 2), "--report nowhere/report.html", "folder")
+    assert written(folder) == []

@@ -1,0 +1,218 @@
+"""Trade-offs: equal to single solves, monotone, honest about levels that cannot be kept."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import metricfit as mf
+from metricfit.datasets import make_fraud_triage
+from metricfit.oracles.choice import oracle_for
+from metricfit.oracles.remembering import Remembering
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_fraud_triage(n_rows=3000, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def front(data):
+    return mf.frontier(
+        data.proba, data.y, "g_mean", mf.precision("fraud"), np.linspace(0.5, 0.9, 25), confusion="model"
+    )
+
+
+def single(data, constraint, level, **options):
+    limit = replace(constraint, limit=level)
+    return mf.optimize(data.proba, data.y, "g_mean", [limit], confusion="model", **options)
+
+
+def test_every_level_is_nearly_the_single_solve(data, front):
+    for point in front.points[::4]:
+        alone = single(data, front.traded[0], point.levels[0])
+        assert point.result.value == pytest.approx(alone.value, abs=2e-3)
+        # The single solve's bound is a proof, so nothing here may go beyond it.
+        assert point.result.value <= alone.bound + 1e-6
+        assert point.result.bound >= alone.value - 1e-6
+
+
+def test_few_levels_are_single_solves(data):
+    front = mf.frontier(
+        data.proba, data.y, "g_mean", "precision('fraud') >= 0", [0.9, 0.6, 0.8], confusion="model"
+    )
+    assert [point.levels for point in front] == [(0.6,), (0.8,), (0.9,)]  # the loosest first
+    for point in front:
+        assert point.result.value == pytest.approx(
+            single(data, front.traded[0], point.levels[0]).value, abs=2e-4
+        )
+        assert point.result.gap <= 1e-4
+
+
+def test_values_bounds_and_levels_are_monotone(front):
+    frame = front.to_frame()
+    assert frame["level"].is_monotonic_increasing
+    assert frame["value"].is_monotonic_decreasing
+    assert frame["bound"].is_monotonic_decreasing
+    assert (frame["bound"] >= frame["value"] - 1e-9).all()
+    assert (frame["reached"] >= frame["level"] - 1e-9).all()
+    assert set(frame["status"]) <= {"optimal", "stalled"}
+    assert "expected" not in frame
+
+
+def test_policies_keep_their_level_on_the_rows(data, front):
+    for point in front.points[::6]:
+        chances = point.result.policy.decision_proba(data.proba)
+        soft = data.proba.T @ chances / len(data.y)
+        confusion = mf.Confusion(soft[None] / soft.sum(), point.result.confusion.axes)
+        assert mf.precision("fraud")(confusion) >= point.levels[0] - 1e-6
+        assert mf.g_mean()(confusion) == pytest.approx(point.result.value, abs=1e-6)
+        np.testing.assert_allclose(confusion.values, point.result.confusion.values, atol=1e-9)
+        assert point.result.constraints[-1].limit == point.levels[0]
+
+
+def test_many_levels_cost_a_few_solves(data):
+    levels = np.linspace(0.5, 0.9, 50)
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels, confusion="model")
+    calls = [single(data, front.traded[0], level).n_oracle_calls for level in (0.5, 0.7, 0.9)]
+    assert len(front) == 50
+    assert front.passes <= 9 * np.mean(calls)
+
+
+def test_counted_labels_are_monotone_too(data):
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), np.linspace(0.5, 0.9, 10))
+    values = [point.result.value for point in front]
+    assert values == sorted(values, reverse=True)
+    assert {point.result.status for point in front} == {"searched"}
+    for point in front:
+        chances = point.result.policy.decision_proba(data.proba)
+        counts = np.zeros((4, 4))
+        np.add.at(counts, np.searchsorted(data.classes, data.y), chances)
+        confusion = mf.Confusion(counts[None] / counts.sum(), point.result.confusion.axes)
+        assert mf.precision("fraud")(confusion) >= point.levels[0] - 1e-9
+        assert mf.g_mean()(confusion) == pytest.approx(point.result.value, abs=1e-9)
+
+
+def test_metrics_without_convexity_are_solved_level_by_level(data):
+    levels = np.linspace(0.6, 0.8, 3)
+    front = mf.frontier(data.proba, data.y, "macro_f1", mf.recall("fraud"), levels, max_calls=60)
+    values = [point.result.value for point in front]
+    assert values == sorted(values, reverse=True)
+    assert all(p.result.constraints[0].value >= p.levels[0] - 1e-9 for p in front)
+
+
+def test_levels_that_cannot_be_kept_stay_as_rows(data):
+    front = mf.frontier(
+        data.proba, data.y, "accuracy", mf.min_recall(), [0.5, 0.7, 0.95, 0.99], confusion="model"
+    )
+    frame = front.to_frame()
+    assert frame["status"].tolist()[-2:] == ["infeasible", "infeasible"]
+    assert frame["value"].isna().tolist() == [False, False, True, True]
+    best = mf.optimize(data.proba, data.y, "min_recall", confusion="model")
+    assert frame["reached"].iloc[-1] == pytest.approx(best.value, abs=2e-3)
+    assert "2 of them cannot be kept" in repr(front)
+
+
+def test_levels_are_chosen_between_free_and_strictest(data):
+    front = mf.frontier(data.proba, data.y, "accuracy", mf.min_recall(), 12, confusion="model")
+    free = mf.optimize(data.proba, data.y, "accuracy", confusion="model")
+    best = mf.optimize(data.proba, data.y, "min_recall", confusion="model")
+    levels = front.to_frame()["level"]
+    assert len(front) == 12
+    assert all(point.feasible for point in front)
+    assert levels.iloc[0] == pytest.approx(mf.min_recall()(free.confusion), abs=1e-6)
+    assert best.value * 0.98 < levels.iloc[-1] <= best.bound
+
+
+def test_a_grid_is_monotone_in_both_constraints(data):
+    front = mf.frontier(
+        data.proba,
+        data.y,
+        "g_mean",
+        [mf.precision("fraud"), mf.coverage("suspicious") <= 0.1],
+        [[0.6, 0.8, 0.9], [0.1, 0.05, 0.08]],
+        confusion="model",
+    )
+    assert len(front) == 9
+    assert [point.levels for point in front][:3] == [(0.6, 0.1), (0.6, 0.08), (0.6, 0.05)]
+    table = np.array([point.result.value for point in front]).reshape(3, 3)
+    assert (np.diff(table, axis=0) <= 0).all()
+    assert (np.diff(table, axis=1) <= 0).all()
+    assert {"level precision('fraud')", "price coverage('suspicious')"} <= set(front.to_frame().columns)
+    alone = mf.optimize(
+        data.proba,
+        data.y,
+        "g_mean",
+        [mf.precision("fraud") >= 0.8, mf.coverage("suspicious") <= 0.08],
+        confusion="model",
+    )
+    assert table[1, 1] == pytest.approx(alone.value, abs=2e-3)
+
+
+def test_shared_constraints_are_kept_at_every_level(data):
+    kept = mf.demographic_parity(over="region") <= 0.02
+    front = mf.frontier(
+        data.proba,
+        data.y,
+        "g_mean",
+        mf.precision("fraud"),
+        np.linspace(0.6, 0.8, 10),
+        constraints=[kept],
+        sensitive_features=data.X[["region"]],
+        confusion="model",
+    )
+    for point in front:
+        assert kept.metric(point.result.confusion) <= 0.02 + 1e-6
+        assert len(point.result.constraints) == 2
+
+
+@pytest.mark.parametrize(
+    ("constraint", "levels", "said"),
+    [
+        (mf.coverage("fraud"), [0.1], "has no direction"),
+        ([], [0.1], "constraint is empty"),
+        (3, [0.1], "constraint"),
+        (mf.precision("fraud"), [], "is empty"),
+        (mf.precision("fraud"), 1, "at least 2"),
+        (mf.precision("fraud"), [float("nan")], "finite"),
+        ([mf.precision("fraud"), mf.recall("fraud")], [[0.5]], "a list for each"),
+    ],
+)
+def test_bad_requests_say_what_is_wrong(data, constraint, levels, said):
+    with pytest.raises(ValueError, match=said):
+        mf.frontier(data.proba, data.y, "g_mean", constraint, levels, confusion="model")
+
+
+def test_the_oracle_remembers_what_it_was_asked(data):
+    plain = oracle_for(data.proba, data.y, confusion="model")
+    oracle = Remembering(plain)
+    losses = [np.random.default_rng(seed).normal(size=(1, 4, 4)) for seed in (0, 1, 0)]
+    answers = oracle.many(losses, "full")
+    assert answers[0] is answers[2]
+    assert oracle.passes == 2
+    np.testing.assert_array_equal(answers[1].statistic, plain(losses[1], "full").statistic)
+    assert oracle.sample() is plain.sample()
+    assert oracle.calibrated() is oracle.calibrated()
+    assert len(oracle.take_new("full")) == 2
+    assert oracle.take_new("full") == []
+
+
+def test_what_to_expect_on_new_rows_along_the_frontier(data):
+    levels = np.linspace(0.6, 0.85, 10)
+    front = mf.frontier(
+        data.proba, data.y, "g_mean", mf.precision("fraud"), levels, confusion="model", expect=True
+    )
+    frame = front.to_frame()
+    assert (frame["low"] < frame["expected"]).all()
+    assert (frame["expected"] < frame["high"]).all()
+    alone = mf.optimize(
+        data.proba, data.y, "g_mean", [mf.precision("fraud") >= 0.6], confusion="model", expect=True
+    )
+    assert frame["expected"].iloc[0] == pytest.approx(alone.expected.value, abs=0.01)
+
+
+def test_points_have_full_results(data, front):
+    result = front[1].result
+    assert result.policy.provenance["constraints"] == [str(result.origin.problem.constraints[0])]
+    assert result.counted.rows == 3000
+    assert result.origin.problem.constraints[0].limit == front[1].levels[0]
