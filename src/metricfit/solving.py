@@ -48,6 +48,7 @@ def optimize(
     method: str | Method = "auto",
     confusion: Kind = "labels",
     oracle: Literal["plugin"] | Oracle = "plugin",
+    blind: bool = False,
     expect: bool = False,
     confidence: float | None = None,
     tol: float = 1e-4,
@@ -90,6 +91,10 @@ def optimize(
     oracle : "plugin" or an oracle
         How a linear loss is minimised; an oracle of your own, or a `RetrainOracle`, has the labels and weights of
         these rows.
+    blind : bool
+        Whether the policy must not see the attributes. Constraints are on groups all the same, so ``proba`` must be
+        the probabilities of each cell and class together, P(cell, class | x), of shape (N, cells, classes): cells are
+        the observed combinations of attribute values, sorted. Decisions on new rows need these probabilities only.
     expect : bool
         Also find out what to expect on new rows, `Result.expected`: the fit is done again on the other rows of each of
         three folds, which takes about as long as one or two more solves.
@@ -147,6 +152,7 @@ def optimize(
         sample_weight=sample_weight,
         confusion=confusion,
         threads=threads(n_jobs),
+        blind=blind,
     )
     asked = plugin if isinstance(oracle, str) else adapted(oracle)
     if asked is not plugin:
@@ -292,7 +298,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     value = program.value(u)
     result = Result(
         policy=cast(Policy, policy),  # a ModelPolicy has the same interface, on features
-        confusion=Confusion(tensor / tensor.sum(), program.axes),
+        confusion=Confusion((tensor / tensor.sum()).reshape(program.axes.seen.shape), program.axes.seen),
         value=program.sign * value + 0.0,
         bound=program.sign * outcome.bound + 0.0,
         gap=max(value - outcome.bound, 0.0) if known else float("inf"),

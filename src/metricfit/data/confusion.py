@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.axes import Axes, class_labels, distinct_labels, encode_labels
+from metricfit.data.axes import Axes, JointAxes, class_labels, distinct_labels, encode_labels
 from metricfit.data.cells import Cells
 from metricfit.data.columns import factorize
 from metricfit.data.validation import check_lengths, check_weights
 from metricfit.types import FloatArray, Label
 
-__all__ = ["Axes", "Cells", "Confusion", "class_labels", "encode_labels"]
+__all__ = ["Axes", "Cells", "Confusion", "JointAxes", "class_labels", "encode_labels"]
 
 SUM_TOLERANCE = 1e-6
 SHOWN_ROWS, SHOWN_COLUMNS = 10, 8
