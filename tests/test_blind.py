@@ -86,6 +86,24 @@ def test_labels_are_those_of_cells_and_classes():
     np.testing.assert_allclose(result.confusion.values, counted.values, atol=1e-12)
 
 
+def test_files_and_three_dimensions(tmp_path):
+    joint, cell, y = joint_rows(200, seed=3)
+    limit = mf.equal_opportunity("group", 1) <= 0.05
+    policy = mf.optimize(joint, y, "accuracy", [limit], sensitive_features=cell, blind=True).policy
+    policy.save(tmp_path / "policy.json")
+    loaded = mf.Policy.load(tmp_path / "policy.json")
+    assert loaded == policy
+    assert loaded.axes.seen == policy.axes.seen
+    made = loaded.decide(joint)
+    assert (loaded.decide(joint.reshape(200, CELLS, CLASSES)) == made).all()
+    assert (policy.decide(joint, cell) == made).all()  # attributes may be passed, and are not looked at
+    with pytest.raises(ValueError, match="proba has 3 columns"):
+        loaded.decide(joint.reshape(200, CELLS, CLASSES).sum(axis=1))
+    broken = {**policy.to_dict(), "blind": 1}
+    with pytest.raises(mf.exceptions.PolicyFileError, match='"blind" must be true or false'):
+        mf.Policy.from_dict(broken)
+
+
 def test_what_is_wrong_is_said():
     joint, cell, y = joint_rows()
     with pytest.raises(ValueError, match="blind=True needs the attributes"):

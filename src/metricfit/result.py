@@ -11,9 +11,12 @@ import numpy as np
 
 from metricfit.calibration import Report
 from metricfit.data.confusion import Confusion
+from metricfit.groups import Groups, group_frame
 from metricfit.methods.base import Outcome, Record, Status
+from metricfit.metrics import Metric, accuracy
 from metricfit.policy import Policy
 from metricfit.policy.provenance import plain
+from metricfit.problem import Problem
 from metricfit.result_view import html
 from metricfit.trust.confidence import Confidence
 from metricfit.trust.judgement import Judgement
@@ -113,6 +116,8 @@ class Result:
         How each constraint was confirmed on rows kept apart, if ``confidence`` was asked for.
     deterministic : Deterministic or None
         What ``randomize="never"`` reaches; None where the policy has one rule per cell anyhow.
+    groups : Groups or None
+        What `by_group` needs; None without attributes, or for rows that are not in memory.
     """
 
     policy: Policy
@@ -134,6 +139,7 @@ class Result:
     expected_note: str = ""
     confidence: Confidence | None = None
     deterministic: Deterministic | None = None
+    groups: Groups | None = None
     _judge: Callable[[], Judgement | None] | None = field(default=None, repr=False)
 
     @cached_property
@@ -170,6 +176,49 @@ class Result:
     def _repr_html_(self) -> str:
         """Return the result for a notebook."""
         return html(self)
+
+    def by_group(self, metrics: Any = None, over: Any = None) -> Any:
+        """Return what the policy does to each group of the rows it was fitted on, as a pandas frame.
+
+        Parameters
+        ----------
+        metrics : Metric, its text, or list of them, optional
+            What to look at; by default the rates that objective and constraints compare over groups, and accuracy.
+        over : str or list of str, optional
+            The attributes that make the groups; by default all of them.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each group, and columns (field, metric). The fields are ``"before"`` (the most probable class),
+            ``"value"``, its 95 % interval ``"low"`` and ``"high"`` where the metric is a share of rows, and ``"rows"``,
+            the rows that it is a share of. ``frame["value"]`` has the form of ``by_group`` of fairlearn's MetricFrame.
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> proba = [[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4], [0.3, 0.7]]
+        >>> result = mf.optimize(
+        ...     proba, [0, 1, 1, 0, 1, 1], "balanced_accuracy", sensitive_features=["a", "b"] * 3, confusion="labels")
+        >>> result.by_group("recall(1)").round(2)
+        field    before     value       low      high      rows
+        metric recall(1) recall(1) recall(1) recall(1) recall(1)
+        group
+        a           0.5       1.0      0.34       1.0       2.0
+        b           1.0       1.0      0.34       1.0       2.0
+        """
+        if self.groups is None:
+            raise ValueError(
+                "by_group: there are no groups; pass sensitive_features to optimize, with rows in memory"
+            )
+        after, names = self.confusion, list(self.confusion.axes.cells.names)
+        if metrics is None:
+            wanted = [accuracy(), *(metric for metric, _ in self.groups.compared)]
+        else:
+            listed = [metrics] if isinstance(metrics, Metric | str) else list(metrics)
+            wanted = [Problem.of(metric).objective for metric in listed]
+        distinct = list({str(metric): metric for metric in wanted}.values())
+        return group_frame(distinct, over or names, after, self.groups.before, self.groups.counts)
 
     def __repr__(self) -> str:
         if np.isfinite(self.bound):

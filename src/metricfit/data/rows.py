@@ -36,13 +36,14 @@ class Rows:
         sensitive_features: Any = None,
         sample_weight: Any = None,
         blind: bool = False,
+        missing: str = "error",
     ) -> Rows:
         """Check what the user handed in; nothing of it is changed or copied unless its type has to be.
 
         With ``blind`` the probabilities are those of the pairs of cell and class, and so are the labels.
         """
         y = y if hasattr(y, "__len__") else np.asarray(y)  # a list may hold labels of several types
-        cells, codes = Cells.observe(sensitive_features, len(y))
+        cells, codes = Cells.observe(sensitive_features, len(y), missing)
         checked = check_proba(flat_pairs(proba, len(cells)) if blind else proba)
         check_lengths(proba=checked, y=y)
         names = class_labels(y, classes, checked.shape[1] // len(cells) if blind else checked.shape[1])

@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from metricfit.data.cells import UNSEEN_RULES
 from metricfit.data.confusion import Axes, Cells, encode_labels
 from metricfit.data.rows import Rows
 from metricfit.data.validation import check_proba, check_weights
@@ -75,6 +76,11 @@ class MetricClassifier(Decider):
         Whether decisions must not see the attributes, although constraints are on their groups: `predict` then needs
         none. The base classifier, without the columns named by ``attributes``, is trained to tell the cells (the
         combinations of attribute values) as well as the classes; see `estimator_`.
+    missing : {"error", "cell"}, default="error"
+        Refuse rows that lack an attribute, or give them a cell of their own, with the value ``"(missing)"``.
+    unseen : {"error", "overall"}, default="error"
+        What `predict` does with rows of attribute values that were not there in `fit`: refuse them, or decide them
+        by the rule that is best for all rows together.
     confidence : float, optional
         0.95: all constraints together hold on the population with this confidence, see `metricfit.trust.confidence`. A
         third of the rows (half of them for a frozen estimator) is kept from model and policy and tests them; 0.5 is
@@ -146,6 +152,8 @@ class MetricClassifier(Decider):
         decisions: Iterable[object] | None = None,
         attributes: str | Iterable[str] | None = None,
         blind: bool = False,
+        missing: Literal["error", "cell"] = "error",
+        unseen: Literal["error", "overall"] = "error",
         confidence: float | None = None,
         randomize: Literal["hash", "draw", "never"] = "hash",
         tol: float = 1e-4,
@@ -165,6 +173,8 @@ class MetricClassifier(Decider):
         self.decisions = decisions
         self.attributes = attributes
         self.blind = blind
+        self.missing = missing
+        self.unseen = unseen
         self.confidence = confidence
         self.randomize = randomize
         self.tol = tol
@@ -219,7 +229,7 @@ class MetricClassifier(Decider):
         classes = np.asarray(self.estimator.classes_) if frozen else classes_of(y)
         weights = check_weights(sample_weight, len(y))
         features = attributes_of(X, self.attributes, sensitive_features)
-        cells, codes = Cells.observe(features, len(y))
+        cells, codes = Cells.observe(features, len(y), self.missing)
         problem = Problem.of(self.objective, self.constraints)
         decisions: Any = () if self.decisions is None else tuple(self.decisions)
         axes = Axes(tuple(classes), decisions, cells)
@@ -346,6 +356,8 @@ class MetricClassifier(Decider):
             method=self.method,
             confusion=self.confusion,
             blind=self.blind,
+            missing=self.missing,
+            unseen=self.unseen,
             expect=True,
             tol=self.tol,
             max_calls=self.max_calls,
@@ -380,6 +392,8 @@ class MetricClassifier(Decider):
             )
         if self.randomize not in RANDOMIZE:
             raise ValueError(unknown("randomize", self.randomize, RANDOMIZE))
+        if self.unseen not in UNSEEN_RULES:
+            raise ValueError(unknown("unseen", self.unseen, UNSEEN_RULES))
         if not isinstance(self.blind, bool | np.bool_):
             raise ValueError(f"blind must be True or False, got {self.blind!r}")
         check_confidence(self.confidence)

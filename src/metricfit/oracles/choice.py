@@ -24,12 +24,13 @@ def oracle_for(
     confusion: Confusion = "labels",
     threads: int = 1,
     blind: bool = False,
+    missing: str = "error",
 ) -> OracleBase:
     """Return the plug-in oracle on the given rows, wherever they are.
 
     Parameters
     ----------
-    proba, y, classes, decisions, sensitive_features, sample_weight, confusion, blind
+    proba, y, classes, decisions, sensitive_features, sample_weight, confusion, blind, missing
         As in `metricfit.optimize`.
     threads : int
         Number of threads that share a pass.
@@ -45,8 +46,15 @@ def oracle_for(
     array([[0.5, 0.5]])
     """
     far = mapping_of(proba) is not None and proba.nbytes > IN_MEMORY
-    if blind and (far or isinstance(proba, ScoreFiles) or hasattr(proba, "__dask_graph__")):
-        raise ValueError("blind=True needs rows in memory; pass an array of a sample of the rows as proba")
+    if far or isinstance(proba, ScoreFiles) or hasattr(proba, "__dask_graph__"):
+        if blind:
+            raise ValueError(
+                "blind=True needs rows in memory; pass an array of a sample of the rows as proba"
+            )
+        if missing != "error":
+            raise ValueError(
+                "missing='cell' needs rows in memory; give missing values a value of their own first"
+            )
     if isinstance(proba, ScoreFiles):
         given = {
             "y": y,
@@ -85,6 +93,7 @@ def oracle_for(
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         blind=blind,
+        missing=missing,
     )
     return PluginOracle(rows, confusion, threads)
 
