@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from metricfit.data.confusion import Axes, Confusion
-from metricfit.data.layout import statistic
+from metricfit.data.layout import Layout, shape_of, statistic
 from metricfit.data.rows import strata
 from metricfit.exceptions import FewRowsWarning, Undefined
 from metricfit.functions.binding import Binding
@@ -21,7 +21,7 @@ from metricfit.metrics.fairness import DecisionRates
 from metricfit.metrics.rates import COVERAGES, Extreme, Named, Rates
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.problem import Problem
-from metricfit.types import IntArray, Label
+from metricfit.types import BoolArray, FloatArray, IntArray, Label
 
 # The 95 % interval; and the rows of a rate below which it is so wide (0.17 to either side of a half) that a limit on
 # the rate says little about new rows.
@@ -90,16 +90,22 @@ def group_values(
     >>> [(found.group, found.value) for found in group_values(mf.recall(1), "group", confusion)]
     [(('a',), 0.5), (('b',), 1.0)]
     """
-    found, axes = [], confusion.axes
-    for group, mask in axes.cells.groups(over).items():
-        inside = np.where(mask[:, None, None], confusion.values, 0.0)
-        if inside.sum() > 0:
-            share = inside.sum()
-            value, under = _value(metric, Confusion(inside / share, axes))
-            rows = float("nan") if counts is None else under(counts[mask].sum(axis=0).astype(float))
-            low, high = wilson(value, rows) if _rate(metric) is not None else (float("nan"), float("nan"))
-            found.append(GroupValue(group, value, rows, low, high))
-    return found
+    masks = confusion.axes.cells.groups(over)
+    return [
+        _on_group(metric, group, mask, confusion, counts)
+        for group, mask in masks.items()
+        if confusion.values[mask].sum() > 0
+    ]
+
+
+def _on_group(
+    metric: Metric, group: tuple[Label, ...], mask: BoolArray, confusion: Confusion, counts: IntArray | None
+) -> GroupValue:
+    inside = np.where(mask[:, None, None], confusion.values, 0.0)
+    value, under = _value(metric, Confusion(inside / inside.sum(), confusion.axes))
+    rows = float("nan") if counts is None else under(counts[mask].sum(axis=0).astype(float))
+    low, high = wilson(value, rows) if _rate(metric) is not None else (float("nan"), float("nan"))
+    return GroupValue(group, value, rows, low, high)
 
 
 def _value(metric: Metric, confusion: Confusion) -> tuple[float, Any]:
@@ -133,12 +139,6 @@ def _rate(metric: Metric) -> Rates | None:
         case Combination(((scale, inner),), constant) if (scale, constant) == (-1, 1):
             return _rate(inner)
     return None
-
-
-def _depends_on_decisions(metric: Metric) -> bool:
-    """Whether it is a rate of the rows decided so, which are few or many as the policy likes."""
-    rate = _rate(metric)
-    return rate is not None and rate.ratio
 
 
 def comparisons(metric: Metric) -> Iterator[tuple[Metric, list[str]]]:
@@ -189,32 +189,56 @@ def _single(metric: Metric, axes: Axes) -> Sequence[Metric]:
 
 def warn_of_few_rows(groups: Groups, confusion: Confusion, stacklevel: int = 3) -> None:
     """Warn of groups whose rates rest on so few rows that a limit on them says little about new rows."""
-    small: dict[str, tuple[float, str]] = {}
+    small = []
     for rate, over in groups.compared:
-        for found in group_values(rate, over, confusion, groups.counts):
-            if found.rows < FEW_ROWS and not _depends_on_decisions(rate):
-                who = ", ".join(f"{n}={v!r}" for n, v in zip(over, found.group, strict=True))
-                known = "is left out" if np.isnan(found.value) else f"is {found.value:.2f}"
-                ends = "" if np.isnan(found.low) else f" (95 %: {found.low:.2f} to {found.high:.2f})"
-                text = f"{rate} where {who} {known}{ends}, of {found.rows:.0f} rows"
-                small.setdefault(text, (found.rows, text))
+        masks = confusion.axes.cells.groups(over)
+        rows = _rows_of_groups(rate, np.array(list(masks.values())), groups.counts, confusion)
+        small += [
+            (count, rate, over, group) for group, count in zip(masks, rows, strict=True) if count < FEW_ROWS
+        ]
     if small:
-        shown = [text for _, text in sorted(small.values())]
+        small.sort(key=lambda entry: entry[0])
+        shown = [_known(*entry[1:], confusion, groups.counts) for entry in small[:4]]
         warnings.warn(
-            f"{len(shown)} of the rates compared over groups rest on fewer than {FEW_ROWS} rows: "
-            f"{'; '.join(shown[:4])}{'; ...' if len(shown) > 4 else ''}. New rows may have any value in such an "
-            "interval: merge small groups, leave them out with min_share, or give more rows",
+            f"{len(small)} of the rates compared over groups rest on fewer than {FEW_ROWS} rows: "
+            f"{'; '.join(shown)}{'; ...' if len(small) > 4 else ''}. New rows may have any value in such an interval: "
+            "merge small groups, leave them out with min_share, or give more rows",
             FewRowsWarning,
             stacklevel=stacklevel,
         )
+
+
+def _rows_of_groups(metric: Metric, masks: BoolArray, counts: IntArray, confusion: Confusion) -> FloatArray:
+    """Return the rows of each group that a metric is a rate of, where no decision changes them."""
+    of_class = masks.astype(float) @ counts
+    rate = _rate(metric)
+    under = None if rate is None else rate.under(Binding.of(confusion.axes, confusion.margins))
+    if under is None or not under.constant:
+        return np.asarray(of_class.sum(axis=1))
+    return np.asarray((of_class @ under.row.T.toarray()).max(axis=1))
+
+
+def _known(
+    metric: Metric, over: list[str], group: tuple[Label, ...], confusion: Confusion, counts: IntArray
+) -> str:
+    found = _on_group(metric, group, confusion.axes.cells.groups(over)[group], confusion, counts)
+    who = ", ".join(f"{name}={value!r}" for name, value in zip(over, group, strict=True))
+    known = "is left out" if np.isnan(found.value) else f"is {found.value:.2f}"
+    ends = "" if np.isnan(found.low) else f" (95 %: {found.low:.2f} to {found.high:.2f})"
+    return f"{metric} where {who} {known}{ends}, of {found.rows:.0f} rows"
 
 
 def groups_of(problem: Problem, oracle: PluginOracle) -> Groups:
     """Return what there is to know of the groups of rows in memory, whatever is decided."""
     axes, rows = oracle.axes, oracle.rows
     seen = axes.seen
-    right = statistic(-np.repeat(axes.right[None].astype(float), len(axes.cells), axis=0), "full", axes)
-    argmax = oracle.confusion(right[None], np.ones((len(axes.cells), 1)), "full").reshape(seen.shape)
+    layout: Layout = "diagonal" if seen is axes else "full"
+    right = np.zeros(shape_of(layout, axes))
+    if seen is axes:
+        right[:, 0, axes.match >= 0] = -1.0
+    else:
+        right[:] = -1.0 * axes.right
+    argmax = oracle.confusion(right[None], np.ones((len(axes.cells), 1)), layout).reshape(seen.shape)
     counts = strata(rows.labels, rows.cells, None, len(axes.cells), axes.n).reshape(len(seen.cells), seen.n)
     return Groups(Confusion(argmax / argmax.sum(), seen), counts, tuple(rates_compared(problem, seen)))
 
