@@ -17,6 +17,7 @@ from metricfit.groups import groups_of, warn_of_few_rows
 from metricfit.messages import unknown
 from metricfit.methods import Iterate, Method, Outcome, Record, Walk, choose, run
 from metricfit.methods.base import Budget
+from metricfit.metrics import Constraint
 from metricfit.options import Options, check_options, threads
 from metricfit.oracles import Oracle, PluginOracle, Vertex
 from metricfit.oracles.base import Confusion as Kind
@@ -184,12 +185,13 @@ def optimize(
         tuning, apart = (asked.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
         result = confirmed(problem, asked.on(tuning), apart, confidence, options)
     if isinstance(plugin, PluginOracle) and plugin.axes.seen.cells.names:
-        result = replace(result, groups=groups_of(problem, plugin))
-        warn_of_few_rows(result.groups, result.confusion)
+        groups = groups_of(problem, plugin)
+        warn_of_few_rows(groups, result.confusion)
+        result = replace(result, groups=groups)
     if unseen == "error" or blind:
         return result
 
-    def again(limits: Iterable[ConstraintLike], same: dict[str, str]) -> Result:
+    def again(limits: Iterable[Constraint], same: dict[str, str]) -> Result:
         """Solve for all rows together, as if they were one group."""
         if not isinstance(plugin, PluginOracle):
             raise ValueError("unseen='overall' needs rows in memory; use unseen='error'")

@@ -60,7 +60,7 @@ class Disparity(Metric):
         return Curvature.CONVEX if linear else Curvature.UNKNOWN
 
     def bind(self, binding: Binding) -> Node:
-        strata = [binding] if self.given is None else list(binding.groups(self.given).values())
+        strata = strata_of(self, binding)
         nodes: list[Node] = []
         # A class that a group or a stratum lacks leaves out that one comparison, not those of the other classes.
         for part in self.metric.parts(binding):
@@ -145,6 +145,11 @@ class Worst(Metric):
     def __str__(self) -> str:
         least = f", min_share={number(self.min_share)}" if self.min_share else ""
         return f"worst({self.metric}, over={self.over!r}{least})"
+
+
+def strata_of(metric: Disparity, binding: Binding) -> list[Binding]:
+    """Return the parts of the rows within which groups are compared."""
+    return [binding] if metric.given is None else list(binding.groups(metric.given).values())
 
 
 def compared(

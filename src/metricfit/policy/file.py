@@ -189,9 +189,9 @@ def parts(document: Any) -> tuple[Any, ...]:
     except (ValueError, OverflowError) as error:
         raise PolicyFileError(str(error)) from error
     if type(blind) is not bool:
-        raise PolicyFileError(f'"blind" must be true or false; it is {_short(blind)}')
+        raise PolicyFileError(f'"blind" must be true or false; it is {brief(blind)}')
     if overall is not None and (type(overall) is not dict or overall.get("overall") is not None):
-        raise PolicyFileError(f'"overall" must be a policy without another in it; it is {_short(overall)}')
+        raise PolicyFileError(f'"overall" must be a policy without another in it; it is {brief(overall)}')
     return axes, layout, rules, single, calibration, provenance, overall, blind
 
 
