@@ -40,7 +40,7 @@ def test_wilson_is_scipys():
 
 def test_frame_is_that_of_fairlearn():
     fair = pytest.importorskip("fairlearn.metrics")
-    result = mf.optimize(PROBA, Y, "accuracy", sensitive_features=FRAME, method="local")
+    result = mf.optimize(PROBA, Y, "accuracy", sensitive_features=FRAME, method="grid")
     made = result.policy.decide(PROBA, FRAME)
     assert result.policy.n_rules == 6  # one rule for each cell, so that decisions are certain
     frame = result.by_group(["accuracy", mf.recall(1), "coverage(1)"], over=["sex", "region"])

@@ -67,6 +67,15 @@ class Rows:
             shares,
         )
 
+    @property
+    def seen(self) -> tuple[Axes, IntArray | None, IntArray]:
+        """Axes, cells and labels that metrics speak of; labels of pairs are taken apart."""
+        axes = self.axes.seen
+        if axes is self.axes:
+            return axes, self.cells, self.labels
+        cells, labels = np.divmod(self.labels, axes.n)
+        return axes, cells, labels
+
     def __len__(self) -> int:
         return int(self.proba.shape[0])
 
