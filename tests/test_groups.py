@@ -17,6 +17,7 @@ import metricfit as mf
 from metricfit.data.cells import MISSING, Cells
 from metricfit.exceptions import FewRowsWarning
 from metricfit.groups import comparisons, group_values, wilson
+from metricfit.methods import Plugin
 
 
 def rows(size: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
@@ -40,7 +41,7 @@ def test_wilson_is_scipys():
 
 def test_frame_is_that_of_fairlearn():
     fair = pytest.importorskip("fairlearn.metrics")
-    result = mf.optimize(PROBA, Y, "accuracy", sensitive_features=FRAME, method="grid")
+    result = mf.optimize(PROBA, Y, "accuracy", sensitive_features=FRAME, method=Plugin(balanced=True))
     made = result.policy.decide(PROBA, FRAME)
     assert result.policy.n_rules == 6  # one rule for each cell, so that decisions are certain
     frame = result.by_group(["accuracy", mf.recall(1), "coverage(1)"], over=["sex", "region"])
