@@ -110,8 +110,21 @@ def apart(score: Callable[[Rows], object], *over: str) -> Score:
     )
 
 
+def within(score: Callable[[Rows], float], given: str) -> Score:
+    """The largest of a score over the parts that an attribute makes of the rows."""
+    return lambda rows: max(score(part) for part in rows.groups(given))
+
+
 def odds(rows: Rows) -> np.ndarray:
     return np.concatenate([coverages(rows.where(rows.y == c)) for c in CLASSES])
+
+
+def bees_of_each(rows: Rows, over: str) -> list[list[float]]:
+    """For each group and class, the share of rows decided as a bee."""
+    return [
+        [inside.share(inside.made == "bee") for inside in (part.where(part.y == c) for c in CLASSES)]
+        for part in rows.groups(over)
+    ]
 
 
 def ratios(score: Score, over: str) -> Score:
@@ -186,7 +199,22 @@ METRICS = [
     Example(mf.demographic_parity(["sex", "region"]), apart(coverages, "sex", "region")),
     Example(mf.equal_opportunity("region", "bee"), apart(recall_bee, "region")),
     Example(mf.equalized_odds("sex"), apart(odds, "sex")),
+    Example(mf.equal_error_rates("region"), apart(plain(sk.accuracy_score), "region")),
     Example(mf.predictive_parity("region", "bee"), apart(precision_bee, "region")),
+    Example(
+        mf.demographic_parity("region", "bee", to="pairs"),
+        lambda rows: np.ptp([part.share(part.made == "bee") for part in rows.groups("region")]),
+    ),
+    Example(
+        mf.demographic_parity("region", "bee", to="pairs", as_ratio=True),
+        ratios(lambda rows: rows.share(rows.made == "bee"), "region"),
+    ),
+    Example(
+        mf.equalized_odds("sex", "bee", to="mean"),
+        lambda rows: float(np.abs((s := np.array(bees_of_each(rows, "sex"))) - s.mean(axis=0)).max()),
+    ),
+    Example(mf.demographic_parity("region", given="sex"), within(apart(coverages, "region"), "sex")),
+    Example(mf.equal_opportunity("sex", "bee", given="region"), within(apart(recall_bee, "sex"), "region")),
     Example(mf.disparity(mf.g_mean(), "sex"), apart(lambda rows: np.prod(recalls(rows)) ** (1 / 3), "sex")),
     Example(
         mf.disparity(mf.recall("bee"), "region", to="pairs"),

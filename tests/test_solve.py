@@ -157,9 +157,11 @@ BAD_OPTIONS = {
         "unknown value of attribute 'sex': 'X'. Known: 'F', 'M'",
     ),
     "class without rows in a group": (
-        {"constraints": "equal_opportunity('sex', 0) <= 0.1", "sensitive_features": SEX},
+        {"constraints": "recall(0).at(sex='M') >= 0.1", "sensitive_features": SEX},
         "undefined where sex='M', because classes 0, 2 have no rows there",
     ),
+    "rule for unseen values": ({"unseen": "guess"}, "unknown unseen 'guess'"),
+    "rule for missing values": ({"missing": "guess", "sensitive_features": SEX}, "unknown missing 'guess'"),
 }
 
 
@@ -188,6 +190,9 @@ def test_arguments_are_those_of_the_contract():
         "method",
         "confusion",
         "oracle",
+        "blind",
+        "missing",
+        "unseen",
         "expect",
         "confidence",
         "tol",

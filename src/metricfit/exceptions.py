@@ -122,6 +122,10 @@ class CalibrationWarning(UserWarning):
     """
 
 
+class FewRowsWarning(UserWarning):
+    """Rates compared over groups rest on few rows, so that new rows may keep the limits on them or not."""
+
+
 class NotConvex(ValueError):
     """The set where a metric keeps a limit is not convex."""
 

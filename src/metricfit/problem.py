@@ -72,10 +72,11 @@ class Problem:
 
     def bind(self, axes: Axes, margins: FloatArray) -> Program:
         """Return the problem on data with these axes and class priors (cells x classes)."""
-        binding = Binding.of(axes, margins)
+        seen = axes.seen
+        binding = Binding.of(seen, margins.reshape(len(seen.cells), seen.n))
         goal = binding.take(self.objective)
         limits = tuple(Limit(c, binding.take(c.metric)) for c in self.constraints)
-        functions = binding.finish()
+        functions = binding.finish("diagonal" if seen is axes else "full")
         return Program(
             self,
             axes,

@@ -12,7 +12,9 @@ import numpy as np
 
 from metricfit.calibration import Report
 from metricfit.data.confusion import Confusion
+from metricfit.groups import Groups, group_frame
 from metricfit.methods.base import Outcome, Record, Status
+from metricfit.metrics import Metric, accuracy
 from metricfit.options import Options
 from metricfit.oracles.base import OracleBase
 from metricfit.policy import Policy
@@ -146,6 +148,8 @@ class Result:
     origin : Origin or None
         The problem and the rows that it was solved on, for `report` and pictures. A pickle leaves it out, so that a
         saved result does not carry the data.
+    groups : Groups or None
+        What `by_group` needs; None without attributes, or for rows that are not in memory.
     """
 
     policy: Policy
@@ -168,6 +172,7 @@ class Result:
     confidence: Confidence | None = None
     deterministic: Deterministic | None = None
     origin: Origin | None = field(default=None, repr=False)
+    groups: Groups | None = None
     _judge: Callable[[], Judgement | None] | None = field(default=None, repr=False)
 
     @cached_property
@@ -238,6 +243,49 @@ class Result:
         from metricfit.report.page import write_report
 
         write_report(self, path, title=title, made_by=made_by)
+
+    def by_group(self, metrics: Any = None, over: Any = None) -> Any:
+        """Return what the policy does to each group of the rows it was fitted on, as a pandas frame.
+
+        Parameters
+        ----------
+        metrics : Metric, its text, or list of them, optional
+            What to look at; by default the rates that objective and constraints compare over groups, and accuracy.
+        over : str or list of str, optional
+            The attributes that make the groups; by default all of them.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each group, and columns (field, metric). The fields are ``"before"`` (the most probable class),
+            ``"value"``, its 95 % interval ``"low"`` and ``"high"`` where the metric is a share of rows, and ``"rows"``,
+            the rows that it is a share of. ``frame["value"]`` has the form of ``by_group`` of fairlearn's MetricFrame.
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> proba = [[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4], [0.3, 0.7]]
+        >>> result = mf.optimize(
+        ...     proba, [0, 1, 1, 0, 1, 1], "balanced_accuracy", sensitive_features=["a", "b"] * 3, confusion="labels")
+        >>> result.by_group("recall(1)").round(2)
+        field    before     value       low      high      rows
+        metric recall(1) recall(1) recall(1) recall(1) recall(1)
+        group
+        a           0.5       1.0      0.34       1.0       2.0
+        b           1.0       1.0      0.34       1.0       2.0
+        """
+        if self.groups is None:
+            raise ValueError(
+                "by_group: there are no groups; pass sensitive_features to optimize, with rows in memory"
+            )
+        after, names = self.confusion, list(self.confusion.axes.cells.names)
+        if metrics is None:
+            wanted = [accuracy(), *(metric for metric, _ in self.groups.compared)]
+        else:
+            listed = [metrics] if isinstance(metrics, Metric | str) else list(metrics)
+            wanted = [Problem.of(metric).objective for metric in listed]
+        distinct = list({str(metric): metric for metric in wanted}.values())
+        return group_frame(distinct, over or names, after, self.groups.before, self.groups.counts)
 
     def __repr__(self) -> str:
         if np.isfinite(self.bound):

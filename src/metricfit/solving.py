@@ -9,11 +9,15 @@ from typing import Any, Literal, cast
 import numpy as np
 
 import metricfit
-from metricfit.data.confusion import Confusion
+from metricfit.data.cells import UNSEEN_RULES
+from metricfit.data.confusion import Axes, Cells, Confusion
 from metricfit.data.layout import expand
 from metricfit.data.rows import Rows
+from metricfit.groups import groups_of, warn_of_few_rows
+from metricfit.messages import unknown
 from metricfit.methods import Iterate, Method, Outcome, Record, Walk, choose, run
 from metricfit.methods.base import Budget
+from metricfit.metrics import Constraint
 from metricfit.options import Options, check_options, threads
 from metricfit.oracles import Oracle, PluginOracle, Vertex
 from metricfit.oracles.base import Confusion as Kind
@@ -31,6 +35,7 @@ from metricfit.trust.expected import expected
 from metricfit.trust.judgement import Judgement, evidence, judge
 from metricfit.trust.plain import plain_rule
 from metricfit.types import FloatArray
+from metricfit.unseen import with_overall
 
 DEFAULTS = Options()
 
@@ -48,6 +53,9 @@ def optimize(
     method: str | Method = "auto",
     confusion: Kind = "labels",
     oracle: Literal["plugin"] | Oracle = "plugin",
+    blind: bool = False,
+    missing: Literal["error", "cell"] = "error",
+    unseen: Literal["error", "overall"] = "error",
     expect: bool = False,
     confidence: float | None = None,
     tol: float = 1e-4,
@@ -90,6 +98,15 @@ def optimize(
     oracle : "plugin" or an oracle
         How a linear loss is minimised; an oracle of your own, or a `RetrainOracle`, has the labels and weights of
         these rows.
+    blind : bool
+        Whether the policy must not see the attributes. Constraints are on groups all the same, so ``proba`` must be
+        the probabilities of each cell and class together, P(cell, class | x), of shape (N, cells, classes): cells are
+        the observed combinations of attribute values, sorted. Decisions on new rows need these probabilities only.
+    missing : {"error", "cell"}
+        Refuse rows that lack an attribute, or give them a cell of their own, with the value ``"(missing)"``.
+    unseen : {"error", "overall"}
+        What the policy does with rows of attribute values that are not there now: refuse them, or decide them by the
+        rule that is best for all rows together, under the constraints that need no attributes.
     expect : bool
         Also find out what to expect on new rows, `Result.expected`: the fit is done again on the other rows of each of
         three folds, which takes about as long as one or two more solves.
@@ -132,6 +149,8 @@ def optimize(
     problem = Problem.of(objective, constraints)
     check_options(tol, max_calls, max_seconds, confusion)
     check_confidence(confidence)
+    if unseen not in UNSEEN_RULES:
+        raise ValueError(unknown("unseen", unseen, UNSEEN_RULES))
     options = Options(method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
     if oracle != "plugin" if isinstance(oracle, str) else not isinstance(oracle, Oracle):
         raise ValueError(
@@ -147,20 +166,41 @@ def optimize(
         sample_weight=sample_weight,
         confusion=confusion,
         threads=threads(n_jobs),
+        blind=blind,
+        missing=missing,
     )
     asked = plugin if isinstance(oracle, str) else adapted(oracle)
     if asked is not plugin:
         _check_same_rows(asked, plugin)
     if confidence is None:
         result = solve(problem, asked, options)
-        return with_expected(problem, asked, result, options) if expect else result
-    if not isinstance(asked, PluginOracle):
-        raise ValueError(
-            "confidence needs rows in memory, of which some are kept from the fit; pass arrays, or a part of the rows"
-        )
-    kept = kept_apart(asked.rows.labels, asked.rows.cells, 2, random_state or 0)
-    tuning, apart = (asked.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
-    return confirmed(problem, asked.on(tuning), apart, confidence, options)
+        result = with_expected(problem, asked, result, options) if expect else result
+    else:
+        if not isinstance(asked, PluginOracle):
+            raise ValueError(
+                "confidence needs rows in memory, of which some are kept from the fit; pass arrays, or a part of the "
+                "rows"
+            )
+        kept = kept_apart(asked.rows.labels, asked.rows.cells, 2, random_state or 0)
+        tuning, apart = (asked.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
+        result = confirmed(problem, asked.on(tuning), apart, confidence, options)
+    if isinstance(plugin, PluginOracle) and plugin.axes.seen.cells.names:
+        groups = groups_of(problem, plugin)
+        warn_of_few_rows(groups, result.confusion)
+        result = replace(result, groups=groups)
+    if unseen == "error" or blind:
+        return result
+
+    def again(limits: Iterable[Constraint], same: dict[str, str]) -> Result:
+        """Solve for all rows together, as if they were one group."""
+        if not isinstance(plugin, PluginOracle):
+            raise ValueError("unseen='overall' needs rows in memory; use unseen='error'")
+        alike = Axes(plugin.axes.classes, plugin.axes.decisions, Cells(tuple(same), (tuple(same.values()),)))
+        rows = replace(plugin.rows, axes=alike, cells=None)
+        limited = Problem(problem.objective, tuple(limits))
+        return solve(limited, plugin.on(rows), replace(options, start=None, callback=None, verbose=0))
+
+    return with_overall(result, problem, again)
 
 
 def confirmed(
@@ -294,7 +334,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     value = program.value(u)
     result = Result(
         policy=cast(Policy, policy),  # a ModelPolicy has the same interface, on features
-        confusion=Confusion(tensor / tensor.sum(), program.axes),
+        confusion=Confusion((tensor / tensor.sum()).reshape(program.axes.seen.shape), program.axes.seen),
         value=program.sign * value + 0.0,
         bound=program.sign * outcome.bound + 0.0,
         gap=max(value - outcome.bound, 0.0) if known else float("inf"),

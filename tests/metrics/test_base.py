@@ -231,8 +231,8 @@ def test_metrics_that_need_no_rows_of_every_class():
 def test_undefined_rates_of_a_group_say_which():
     confusion = Confusion.from_predictions([0, 1, 0, 0], [0, 1, 0, 1], ["F", "F", "M", "M"])
     words = r"undefined where group='M', because class 1 has no rows there"
-    with pytest.raises(ValueError, match=rf"^equal_opportunity\(over='group', c=1\): {words}"):
-        mf.equal_opportunity("group", 1)(confusion)
+    with pytest.raises(ValueError, match=rf"^recall\(1\).at\(group='M'\): {words}"):
+        mf.recall(1).at(group="M")(confusion)
     with pytest.raises(
         ValueError, match=r"false_positive_rate\(0\)\.at\(group=.M.\): undefined where group='M'"
     ):

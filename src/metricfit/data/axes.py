@@ -14,7 +14,7 @@ from metricfit.data.cells import Cells
 from metricfit.data.columns import column_labels, factorize, is_frame, order_of
 from metricfit.data.validation import label
 from metricfit.messages import rows_text, some, unknown
-from metricfit.types import IntArray, Label
+from metricfit.types import BoolArray, IntArray, Label
 
 
 def distinct_labels(labels: Iterable[object], name: str) -> tuple[Label, ...]:
@@ -266,6 +266,27 @@ class Axes:
         labels[:] = self.decisions
         return labels
 
+    @property
+    def seen(self) -> Axes:
+        """The axes that metrics are bound to: these, but for policies that do not see the cells."""
+        return self
+
+    @cached_property
+    def right(self) -> BoolArray:
+        """For each class and decision, whether the decision is right."""
+        return np.arange(self.n)[:, None] == self.match[None, :]
+
+    def blind(self) -> JointAxes:
+        """Return the axes of a decision that does not see the cell: one cell, whose classes are the pairs.
+
+        Examples
+        --------
+        >>> joint = Axes((0, 1), cells=Cells(("sex",), (("F",), ("M",)))).blind()
+        >>> joint.shape, joint.classes[1]
+        ((1, 4, 2), "1 where sex='F'")
+        """
+        return JointAxes.of(self)
+
     def class_index(self, value: object) -> int:
         """Return the index of a class.
 
@@ -285,6 +306,42 @@ class Axes:
         2
         """
         return _index("decision", value, self.decisions)
+
+
+@dataclass(frozen=True)
+class JointAxes(Axes):
+    """Axes of policies that do not see the cell of a row, only probabilities of all pairs of cell and class.
+
+    The tensor of cells, classes and decisions is that of pairs and decisions, read in the same order. So a metric of
+    the former is a metric of the latter, and a loss for each cell and class is a loss for each pair.
+    """
+
+    pairs_of: Axes = field(kw_only=True)
+
+    @classmethod
+    def of(cls, axes: Axes) -> JointAxes:
+        """Return the axes of the pairs."""
+        cells = axes.cells
+        if not cells.names:
+            raise ValueError(
+                "blind=True needs the attributes that the decisions are not to see: pass sensitive_features"
+            )
+        where = [
+            ", ".join(f"{name}={value!r}" for name, value in zip(cells.names, cell, strict=True))
+            for cell in cells.values
+        ]
+        pairs = tuple(f"{c!r} where {text}" for text in where for c in axes.classes)
+        return cls(pairs, axes.decisions, pairs_of=axes)
+
+    @property
+    def seen(self) -> Axes:
+        """The cells and classes that the pairs are made of."""
+        return self.pairs_of
+
+    @cached_property
+    def right(self) -> BoolArray:
+        """For each pair and decision, whether the decision is right: a class counts in every cell."""
+        return np.tile(self.seen.right, (len(self.seen.cells), 1))
 
 
 def _index(what: str, value: object, known: tuple[Label, ...]) -> int:

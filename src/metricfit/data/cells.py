@@ -24,6 +24,10 @@ DEFAULT_NAME = "group"
 MISSING_ATTRIBUTE = (
     f"; pass {ARGUMENT}= with that column, or attributes= of MetricClassifier to name a column of X"
 )
+# The value of an attribute that a row does not have, where such rows are a cell of their own.
+MISSING = "(missing)"
+MISSING_RULES = ("error", "cell")
+UNSEEN_RULES = ("error", "overall")
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ class Cells:
         return f"Cells({', '.join(self.names)}: {some(self.values)})" if self.names else "Cells()"
 
     @classmethod
-    def observe(cls, sensitive_features: Any, n_rows: int) -> tuple[Cells, IntArray]:
+    def observe(cls, sensitive_features: Any, n_rows: int, missing: str = "error") -> tuple[Cells, IntArray]:
         """Find the cells of some rows.
 
         Parameters
@@ -89,6 +93,8 @@ class Cells:
             column, whose attribute is called by its ``name`` if it has one, else ``"group"``.
         n_rows : int
             The number of rows of the data.
+        missing : {"error", "cell"}
+            Refuse rows that lack an attribute, or give them a cell of their own, with the value ``"(missing)"``.
 
         Returns
         -------
@@ -102,6 +108,8 @@ class Cells:
         >>> cells.names, cells.values, codes.tolist()
         (('group',), (('a',), ('b',)), [1, 0, 1])
         """
+        if missing not in MISSING_RULES:
+            raise ValueError(unknown("missing", missing, MISSING_RULES))
         columns = {} if sensitive_features is None else read_attributes(sensitive_features)
         if not columns:
             return cls((), ((),)), np.zeros(n_rows, np.int32)
@@ -110,13 +118,13 @@ class Cells:
         prefix: IntArray = np.zeros(n_rows, dtype=np.intp)
         cells: list[tuple[Label, ...]] = [()]
         for name, column in columns.items():
-            values, codes = _factorize(column, name, n_rows)
+            values, codes = _factorize(column, name, n_rows, MISSING if missing == "cell" else None)
             # Renumbering after each column keeps the keys small however many columns there are.
             keys, prefix = _compact(prefix * len(values) + codes, len(cells) * len(values))
             cells = [(*cells[key // len(values)], values[key % len(values)]) for key in keys.tolist()]
         return cls(tuple(columns), tuple(cells)), prefix.astype(np.int32)
 
-    def encode(self, sensitive_features: Any, n_rows: int) -> IntArray:
+    def encode(self, sensitive_features: Any, n_rows: int, unseen: str = "error") -> IntArray:
         """Return the cell of each of some rows.
 
         Parameters
@@ -125,6 +133,9 @@ class Cells:
             As in `observe`. The order of columns does not matter; columns that are no attribute are ignored.
         n_rows : int
             The number of rows of the data.
+        unseen : {"error", "overall"}
+            Refuse rows with values that are in no cell, or give them the number after the last cell. A missing value
+            is such a value unless missing values are cells.
 
         Returns
         -------
@@ -146,14 +157,16 @@ class Cells:
         raw: list[tuple[list[Label], IntArray]] = []
         tables, cells = self._tree
         for name, known, table in zip(self.names, self._value_codes, tables, strict=True):
-            values, codes = _factorize(columns[name], name, n_rows)
+            gap = MISSING if MISSING in known or unseen == "overall" else None
+            values, codes = _factorize(columns[name], name, n_rows, gap)
             raw.append((values, codes))
             translate = np.array([known.get(value, -1) for value in values], dtype=np.intp)[codes]
             bad = (prefix < 0) | (translate < 0)
             prefix = _places(table, np.where(bad, -1, prefix * len(known) + translate))
-        if (prefix < 0).any():
-            self._raise_unseen(np.flatnonzero(prefix < 0), raw)
-        return cells[prefix].astype(np.int32)
+        outside = prefix < 0
+        if unseen == "error" and outside.any():
+            self._raise_unseen(np.flatnonzero(outside), raw)
+        return np.where(outside, len(self), cells[prefix]).astype(np.int32)
 
     def columns(self, codes: Any) -> dict[str, Any] | None:
         """Return the attributes of rows whose cells are known; None without attributes.
@@ -282,7 +295,7 @@ class Cells:
         shown = "; ".join(texts[:5]) + (f" and {len(texts) - 5} more" if len(texts) > 5 else "")
         raise ValueError(
             f"{ARGUMENT} has values not seen in fit in {rows_text(rows)}: {shown}. Map them to known values, "
-            f"or fit again with rows that have them"
+            f"fit again with rows that have them, or fit with unseen='overall'"
         )
 
 
@@ -301,9 +314,11 @@ def read_attributes(sensitive_features: Any) -> dict[str, Any]:
     return {name if isinstance(name, str) and name else DEFAULT_NAME: sensitive_features}
 
 
-def _factorize(column: Any, name: str, n_rows: int) -> tuple[list[Label], IntArray]:
+def _factorize(
+    column: Any, name: str, n_rows: int, missing: Label | None = None
+) -> tuple[list[Label], IntArray]:
     where = f"{ARGUMENT} column {name!r}"
-    values, codes = factorize(column, where)
+    values, codes = factorize(column, where, missing)
     check_lengths(**{"the data": n_rows, where: len(codes)})
     return values, codes
 

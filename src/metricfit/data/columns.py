@@ -112,7 +112,7 @@ def order_of(names: Sequence[Label], wanted: Sequence[Label]) -> list[int] | Non
     return None
 
 
-def factorize(column: Any, name: str) -> tuple[list[Label], IntArray]:
+def factorize(column: Any, name: str, missing: Label | None = None) -> tuple[list[Label], IntArray]:
     """Return the sorted distinct values of a column and each row's index among them.
 
     Parameters
@@ -121,6 +121,8 @@ def factorize(column: Any, name: str) -> tuple[list[Label], IntArray]:
         A list, array, or column of a frame.
     name : str
         What the column is, for messages.
+    missing : label, optional
+        What stands for missing values; without it they are an error.
 
     Returns
     -------
@@ -141,9 +143,13 @@ def factorize(column: Any, name: str) -> tuple[list[Label], IntArray]:
     (['a', 'b'], [1, 0, 1])
     """
     raw, codes = _distinct(column, name)
-    missing = np.array([_is_missing(value) for value in raw], dtype=bool)
-    if missing.any():
-        _raise_missing(np.flatnonzero(missing[codes]), name)
+    gaps = np.array([_is_missing(value) for value in raw], dtype=bool)
+    if gaps.any() and missing is None:
+        _raise_missing(np.flatnonzero(gaps[codes]), name)
+    if gaps.any():
+        filled = [missing if gap else value for value, gap in zip(raw, gaps, strict=True)]
+        raw, places = _distinct_objects(filled, name)
+        codes = places[codes]
     values = [label(value, f"a value of {name}") for value in raw]
     order = sorted(range(len(values)), key=lambda i: (isinstance(values[i], str), values[i]))
     if order == list(range(len(values))):
@@ -177,9 +183,9 @@ def _distinct(column: Any, name: str) -> tuple[Sequence[Any], IntArray]:
 
 def _as_array(column: Any, name: str) -> Any:
     if type(column).__module__.partition(".")[0] == "pyarrow":
-        # Asked for first: pyarrow's to_numpy decodes the nulls of a dictionary column as ordinary values.
+        # Python's own objects: pyarrow's to_numpy decodes the nulls of a dictionary column as ordinary values.
         if column.null_count:
-            _raise_missing(np.flatnonzero(np.asarray(column.is_null())), name)
+            return np.array(column.to_pylist(), dtype=object)
         try:
             return column.to_numpy(zero_copy_only=False)
         except Exception as error:  # pyarrow's own, of several kinds: texts that are no UTF-8, say

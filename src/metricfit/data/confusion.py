@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.axes import Axes, class_labels, distinct_labels, encode_labels
+from metricfit.data.axes import Axes, JointAxes, class_labels, distinct_labels, encode_labels
 from metricfit.data.cells import Cells
 from metricfit.data.columns import factorize
 from metricfit.data.validation import check_lengths, check_weights
 from metricfit.types import FloatArray, Label
 
-__all__ = ["Axes", "Cells", "Confusion", "class_labels", "encode_labels"]
+__all__ = ["Axes", "Cells", "Confusion", "JointAxes", "class_labels", "encode_labels"]
 
 SUM_TOLERANCE = 1e-6
 SHOWN_ROWS, SHOWN_COLUMNS = 10, 8
@@ -69,6 +69,7 @@ class Confusion:
         sensitive_features: Any = None,
         sample_weight: Any = None,
         classes: Iterable[object] | None = None,
+        missing: str = "error",
     ) -> Confusion:
         """Count labels and decisions.
 
@@ -84,6 +85,8 @@ class Confusion:
             Non-negative weights.
         classes : iterable of labels, optional
             The classes in the order wanted; the sorted distinct labels of `y_true` by default.
+        missing : {"error", "cell"}
+            Refuse rows that lack an attribute, or give them a cell of their own, with the value ``"(missing)"``.
 
         Returns
         -------
@@ -101,7 +104,7 @@ class Confusion:
         if not rows:
             raise ValueError("y_true has no rows; pass at least one row")
         weights = check_weights(sample_weight, rows)
-        cells, cell = Cells.observe(sensitive_features, rows)
+        cells, cell = Cells.observe(sensitive_features, rows, missing)
         named = tuple(true_values) if classes is None else distinct_labels(classes, "classes")
         axes = Axes(named, named + tuple(value for value in made_values if value not in named), cells)
         true = true_codes if classes is None else encode_labels(y_true, named, "y_true")

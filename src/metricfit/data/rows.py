@@ -35,28 +35,46 @@ class Rows:
         decisions: Iterable[object] | None = None,
         sensitive_features: Any = None,
         sample_weight: Any = None,
+        blind: bool = False,
+        missing: str = "error",
     ) -> Rows:
-        """Check what the user handed in; nothing of it is changed or copied unless its type has to be."""
-        checked = check_proba(proba)
+        """Check what the user handed in; nothing of it is changed or copied unless its type has to be.
+
+        With ``blind`` the probabilities are those of the pairs of cell and class, and so are the labels.
+        """
         y = y if hasattr(y, "__len__") else np.asarray(y)  # a list may hold labels of several types
+        cells, codes = Cells.observe(sensitive_features, len(y), missing)
+        checked = check_proba(flat_pairs(proba, len(cells)) if blind else proba)
         check_lengths(proba=checked, y=y)
-        names = class_labels(y, classes, checked.shape[1])
-        if is_frame(proba):
+        names = class_labels(y, classes, checked.shape[1] // len(cells) if blind else checked.shape[1])
+        if is_frame(proba) and not blind:
             checked = check_proba(in_class_order(proba, names))
         if len(names) < 2:
             raise ValueError(
                 "proba has one column, so there is one class and nothing to decide; give two or more"
             )
-        cells, codes = Cells.observe(sensitive_features, checked.shape[0])
         axes = Axes(names, distinct_labels(decisions, "decisions") if decisions is not None else (), cells)
         weights = check_weights(sample_weight, checked.shape[0])
+        shares = None if weights is None else weights / weights.sum()
+        labels = encode_labels(y, names)
+        if blind:
+            return cls(axes.blind(), checked, codes * np.int32(axes.n) + labels, None, shares)
         return cls(
             axes,
             checked,
-            encode_labels(y, names),
+            labels,
             codes if len(cells) > 1 else None,
-            None if weights is None else weights / weights.sum(),
+            shares,
         )
+
+    @property
+    def seen(self) -> tuple[Axes, IntArray | None, IntArray]:
+        """Axes, cells and labels that metrics speak of; labels of pairs are taken apart."""
+        axes = self.axes.seen
+        if axes is self.axes:
+            return axes, self.cells, self.labels
+        cells, labels = np.divmod(self.labels, axes.n)
+        return axes, cells, labels
 
     def __len__(self) -> int:
         return int(self.proba.shape[0])
@@ -79,6 +97,26 @@ class Rows:
         """Return the class priors of each cell, counted by labels."""
         counts = strata(self.labels, self.cells, self.weights, len(self.axes.cells), self.axes.n)
         return np.asarray(counts / counts.sum())
+
+
+def flat_pairs(proba: Any, cells: int) -> Any:
+    """Return probabilities of pairs of cell and class with one column for each pair, cell by cell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> flat_pairs(np.array([[[0.1, 0.2], [0.3, 0.4]]]), 2)
+    array([[0.1, 0.2, 0.3, 0.4]])
+    """
+    array = np.asarray(proba)
+    if array.ndim == 3 and array.shape[1] == cells:
+        return array.reshape(len(array), -1)
+    if array.ndim != 2 or array.shape[1] % cells:
+        raise ValueError(
+            f"proba must have shape (N, cells, classes) with blind=True, or (N, cells * classes), cell by cell: there "
+            f"are {cells} cells, got shape {array.shape}. Pass P(cell, class | x) in the order of the sorted cells"
+        )
+    return array
 
 
 def strata(labels: IntArray, cells: IntArray | None, weights: FloatArray | None, n_cells: int, n: int) -> Any:

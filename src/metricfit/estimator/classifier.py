@@ -12,12 +12,21 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from metricfit.data.cells import UNSEEN_RULES
 from metricfit.data.confusion import Axes, Cells, encode_labels
 from metricfit.data.rows import Rows
 from metricfit.data.validation import check_proba, check_weights
 from metricfit.estimator.blockwise import attribute_blocks, is_dask, proba_blocks
 from metricfit.estimator.decider import Decider
-from metricfit.estimator.inputs import attributes_of, classes_of, one_kind, rehearse, seed_of
+from metricfit.estimator.inputs import (
+    attribute_names,
+    attributes_of,
+    classes_of,
+    one_kind,
+    rehearse,
+    seed_of,
+)
+from metricfit.estimator.joint import fit_joint
 from metricfit.messages import unknown
 from metricfit.methods import Method
 from metricfit.options import Options, check_options, threads
@@ -63,6 +72,15 @@ class MetricClassifier(Decider):
     attributes : str or list of str, optional
         Columns of ``X`` that hold the attributes of each row, in place of ``sensitive_features``. The base
         classifier sees these columns like all others; if it should not, drop them in a pipeline.
+    blind : bool, default=False
+        Whether decisions must not see the attributes, although constraints are on their groups: `predict` then needs
+        none. The base classifier, without the columns named by ``attributes``, is trained to tell the cells (the
+        combinations of attribute values) as well as the classes; see `estimator_`.
+    missing : {"error", "cell"}, default="error"
+        Refuse rows that lack an attribute, or give them a cell of their own, with the value ``"(missing)"``.
+    unseen : {"error", "overall"}, default="error"
+        What `predict` does with rows of attribute values that were not there in `fit`: refuse them, or decide them
+        by the rule that is best for all rows together.
     confidence : float, optional
         0.95: all constraints together hold on the population with this confidence, see `metricfit.trust.confidence`. A
         third of the rows (half of them for a frozen estimator) is kept from model and policy and tests them; 0.5 is
@@ -89,7 +107,9 @@ class MetricClassifier(Decider):
     policy_ : Policy
         The decision rule, which can be saved and used without the model.
     estimator_ : classifier
-        The base classifier, fitted on all rows.
+        The base classifier, fitted on all rows. With ``blind`` a `JointModel`: the base classifier trained on pairs of
+        cell and class, or on classes and then on the cells of each class, whichever had the lower log loss on
+        held-out rows.
     tuned_on_ : OutOfFold
         With ``keep_proba``: ``rows`` and ``proba``, the rows of the data and their probabilities, each from a model that
         did not see the row (with ``cv=None`` or a frozen estimator from the one there is).
@@ -131,6 +151,9 @@ class MetricClassifier(Decider):
         cv: Any = 5,
         decisions: Iterable[object] | None = None,
         attributes: str | Iterable[str] | None = None,
+        blind: bool = False,
+        missing: Literal["error", "cell"] = "error",
+        unseen: Literal["error", "overall"] = "error",
         confidence: float | None = None,
         randomize: Literal["hash", "draw", "never"] = "hash",
         tol: float = 1e-4,
@@ -149,6 +172,9 @@ class MetricClassifier(Decider):
         self.cv = cv
         self.decisions = decisions
         self.attributes = attributes
+        self.blind = blind
+        self.missing = missing
+        self.unseen = unseen
         self.confidence = confidence
         self.randomize = randomize
         self.tol = tol
@@ -203,7 +229,7 @@ class MetricClassifier(Decider):
         classes = np.asarray(self.estimator.classes_) if frozen else classes_of(y)
         weights = check_weights(sample_weight, len(y))
         features = attributes_of(X, self.attributes, sensitive_features)
-        cells, codes = Cells.observe(features, len(y))
+        cells, codes = Cells.observe(features, len(y), self.missing)
         problem = Problem.of(self.objective, self.constraints)
         decisions: Any = () if self.decisions is None else tuple(self.decisions)
         axes = Axes(tuple(classes), decisions, cells)
@@ -212,7 +238,20 @@ class MetricClassifier(Decider):
         seed = seed_of(self.random_state)
         if self.confidence is not None:
             return self._fit_confirmed(X, y, problem, axes, codes, weights, frozen, seed)
-        held_out, model = self._held_out(X, y, classes, weights, frozen)
+        if self.blind:
+            model, held_out = fit_joint(
+                self.estimator,
+                X,
+                codes * np.int32(axes.n) + encode_labels(y, axes.classes),
+                len(axes.blind().seen.cells),
+                classes,
+                cv=self.cv,
+                sample_weight=weights,
+                n_jobs=self.n_jobs,
+                dropped=attribute_names(self.attributes, sensitive_features),
+            )
+        else:
+            held_out, model = self._held_out(X, y, classes, weights, frozen)
         if not held_out.whole(len(y)):
             features = cells.columns(codes[held_out.rows])
         result = self._tuned(
@@ -280,6 +319,10 @@ class MetricClassifier(Decider):
 
     def _fit_blocks(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, frozen: bool) -> Self:
         """Fit to Dask collections: probabilities are computed where the blocks are."""
+        if self.blind:
+            raise ValueError(
+                "X is a Dask collection, for which blind=True has no model of cells; pass rows in memory"
+            )
         if self.confidence is not None:
             raise ValueError(
                 "confidence keeps rows apart, which a Dask collection cannot do; pass a part of it as arrays"
@@ -312,6 +355,9 @@ class MetricClassifier(Decider):
             sample_weight=weights,
             method=self.method,
             confusion=self.confusion,
+            blind=self.blind,
+            missing=self.missing,
+            unseen=self.unseen,
             expect=True,
             tol=self.tol,
             max_calls=self.max_calls,
@@ -346,6 +392,14 @@ class MetricClassifier(Decider):
             )
         if self.randomize not in RANDOMIZE:
             raise ValueError(unknown("randomize", self.randomize, RANDOMIZE))
+        if self.unseen not in UNSEEN_RULES:
+            raise ValueError(unknown("unseen", self.unseen, UNSEEN_RULES))
+        if not isinstance(self.blind, bool | np.bool_):
+            raise ValueError(f"blind must be True or False, got {self.blind!r}")
         check_confidence(self.confidence)
+        if self.blind and self.confidence is not None:
+            raise ValueError(
+                "confidence is not known for blind=True; leave one of them out and see result_.expected"
+            )
         check_options(self.tol, self.max_calls, self.max_seconds, self.confusion)
         threads(self.n_jobs)

@@ -26,6 +26,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimator: Any
     objective: Any
     attributes: str | Iterable[str] | None
+    blind: bool
     randomize: Literal["hash", "draw", "never"]
     estimator_: Any
     classes_: Any
@@ -59,7 +60,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         array([0, 1])
         """
         check_is_fitted(self)
-        only_classes = bool((self.policy_.axes.match >= 0).all())
+        only_classes = bool((self.policy_.axes.seen.match >= 0).all())
         if is_dask(X):
             dtype = self.classes_.dtype if only_classes else object
             return mapped(self, "predict", X, sensitive_features, (), dtype, key)
@@ -165,6 +166,8 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _inputs(self, X: Any, sensitive_features: Any) -> tuple[FloatArray, Any]:
         """Return what the policy needs."""
         check_is_fitted(self)
+        if self.blind:
+            return self.estimator_.joint_proba(X), None
         features = attributes_of(X, self.attributes, sensitive_features)
         return class_proba(self.estimator_, X, self.classes_), features
 

@@ -201,9 +201,9 @@ class Binding:
         low, high = (float((self.margins * end).sum()) for end in (loss.min(axis=2), loss.max(axis=2)))
         return level + low, level + high
 
-    def finish(self) -> Functions:
-        """Choose the layout and stack all functions asked for."""
-        layout: Layout = "full" if any(linear.full is not None for linear, _ in self.asked) else "diagonal"
+    def finish(self, layout: Layout = "diagonal") -> Functions:
+        """Stack all functions asked for, in the given layout or in the full one if they need it."""
+        layout = "full" if any(linear.full is not None for linear, _ in self.asked) else layout
         cells, height, width = shape_of(layout, self.axes)
         start, rows, columns, data, constants = 0, [], [], [], []
         for linear, mask in self.asked:

@@ -6,7 +6,7 @@ decision names has no hits; a decision that names no class is never right.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -95,22 +95,29 @@ def each_decision(b: Binding) -> Linear:
     return Linear(column=sp.eye_array(b.axes.k, format="csr"))
 
 
-def class_and_decision(b: Binding) -> Linear:
-    """For each class and decision, the rows of that class with that decision."""
-    n, k, match = b.axes.n, b.axes.k, b.axes.match
-    if n != 2 or np.any(match < 0):
-        return Linear(full=sp.eye_array(n * k, format="csr"))
-    # With two classes, what is not on the diagonal of a column is its sum less the diagonal.
-    right = (np.arange(2)[:, None] == match[None, :]).ravel()
-    column = sp.vstack([sp.eye_array(k)] * 2, format="csr")
-    sign = sp.diags_array(np.where(right, 1.0, -1.0))
-    wrong = sp.diags_array(np.where(right, 0.0, 1.0))
-    return Linear(diagonal=sp.csr_array(sign @ column), column=sp.csr_array(wrong @ column))
+def decisions_in_class(i: int, decisions: Sequence[int]) -> Functional:
+    """For each of some decisions, the rows of the class in place i that get it."""
+
+    def linear(b: Binding) -> Linear:
+        n, k, match = b.axes.n, b.axes.k, b.axes.match
+        rows, places = np.arange(len(decisions)), np.asarray(decisions)
+        if n != 2 or np.any(match < 0):
+            shape = places.size, n * k
+            return Linear(full=sp.csr_array((np.ones(places.size), (rows, i * k + places)), shape))
+        # With two classes, what is not on the diagonal of a column is its sum less the diagonal.
+        right, shape = match[places] == i, (places.size, k)
+        sign, wrong = np.where(right, 1.0, -1.0), ~right
+        return Linear(
+            diagonal=sp.csr_array((sign, (rows, places)), shape),
+            column=sp.csr_array((np.ones(wrong.sum()), (rows[wrong], places[wrong])), shape),
+        )
+
+    return linear
 
 
-def class_of_each(b: Binding) -> Linear:
-    """For each class and decision, the rows of that class."""
-    return Linear(row=sp.kron(sp.eye_array(b.axes.n), np.ones((b.axes.k, 1)), format="csr"))
+def class_rows(i: int) -> Functional:
+    """Rows of the class in place i."""
+    return lambda b: Linear(row=unit(b.axes.n, i))
 
 
 def all_decided(b: Binding) -> Linear:

@@ -14,10 +14,11 @@ from metricfit.types import FloatArray
 def diagonal_loss(program: Program, gain: FloatArray) -> FloatArray:
     """Return the loss ``-gain[i]`` of deciding class i right; ``gain`` is of all cells or of each cell."""
     axes = program.axes
+    if program.layout == "full":
+        return -np.broadcast_to(gain, (len(axes.cells), axes.n))[:, :, None] * axes.right
     loss = np.zeros(shape_of(program.layout, axes))
     named = np.flatnonzero(axes.match >= 0)
-    row = np.zeros(named.size, np.int64) if program.layout == "diagonal" else axes.match[named]
-    loss[:, row, named] = -np.broadcast_to(gain, (len(axes.cells), axes.n))[:, axes.match[named]]
+    loss[:, 0, named] = -np.broadcast_to(gain, (len(axes.cells), axes.n))[:, axes.match[named]]
     return loss
 
 

@@ -3,16 +3,16 @@
 from metricfit.functions.curvature import Curvature
 from metricfit.metrics.agreement import cohen_kappa, cost, mcc, ordinal_error
 from metricfit.metrics.base import Metric, as_metric
+from metricfit.metrics.comparison import disparity, worst
 from metricfit.metrics.constraint import Constraint
 from metricfit.metrics.coverages import churn, coverage_deviation, quantification_kld
 from metricfit.metrics.custom import custom
 from metricfit.metrics.fairness import (
     demographic_parity,
-    disparity,
+    equal_error_rates,
     equal_opportunity,
     equalized_odds,
     predictive_parity,
-    worst,
 )
 from metricfit.metrics.means import (
     balanced_accuracy,
@@ -57,6 +57,7 @@ __all__ = [
     "custom",
     "demographic_parity",
     "disparity",
+    "equal_error_rates",
     "equal_opportunity",
     "equalized_odds",
     "f1",

@@ -64,6 +64,10 @@ class Metric:
         """Return the metric as a tree on the generalised confusion vector."""
         raise NotImplementedError
 
+    def parts(self, binding: Binding) -> Sequence[Metric]:
+        """Return what is compared one by one where groups are compared: the metric itself, or each of its rates."""
+        return (self,)
+
     def __call__(self, confusion: Confusion) -> float:
         """Return the value of the metric on a confusion tensor."""
         node, u, _ = self._on(confusion)

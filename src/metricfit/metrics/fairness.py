@@ -1,190 +1,78 @@
-"""Metrics that compare groups of rows: parity, disparity and the worst group.
+"""The named comparisons of groups, each one line on top of `disparity`.
 
-The groups are those of any attribute or intersection of attributes. Every one of these metrics is a
-comparison of one metric over the groups, so any metric can be compared. Lower is better, except for the
-worst group (the metric's own direction) and ratios (1 is equality).
+Lower is better, except for ratios (1 is equality).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import permutations
-from typing import Literal
-
-import numpy as np
 
 from metricfit.data.validation import label
 from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
-from metricfit.functions.expression import (
-    Constant,
-    Largest,
-    Node,
-    Stack,
-    Sum,
-    Total,
-    largest,
-    magnitude,
-    negative,
-    smallest,
-)
-from metricfit.functions.linear import class_and_decision, class_of_each
-from metricfit.functions.nonlinear import SUM_ERROR, Quotient
-from metricfit.messages import brief
+from metricfit.functions.expression import Node, Stack
+from metricfit.functions.linear import class_rows, decisions_in_class
 from metricfit.metrics.base import Metric
-from metricfit.metrics.per_class import precision, recall
-from metricfit.metrics.rates import COVERAGES, Named, Rates
+from metricfit.metrics.comparison import Over, To, comparison
+from metricfit.metrics.per_class import accuracy, coverage, precision, recall
+from metricfit.metrics.rates import COVERAGES, Named, Rates, Written
 from metricfit.metrics.recorded import recorded
-from metricfit.metrics.text import attributes
 from metricfit.types import Label
 
-Over = str | Sequence[str]
-To = Literal["overall", "pairs", "mean"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Disparity(Metric):
-    """How far apart a metric is over groups of rows."""
+class DecisionRates(Written):
+    """For each class, the shares of its rows that get each decision, or decision c alone."""
 
-    metric: Metric
-    over: Over
-    to: To = "overall"
-    as_ratio: bool = False
-    smooth = False
+    c: Label | None = None
+    curvature = Curvature.LINEAR
+    direction = 0
+    smooth = True
 
-    @property
-    def direction(self) -> int:
-        return 1 if self.as_ratio else -1
-
-    @property
-    def curvature(self) -> Curvature:
-        linear = self.metric.curvature is Curvature.LINEAR and not self.as_ratio
-        return Curvature.CONVEX if linear else Curvature.UNKNOWN
+    def parts(self, binding: Binding) -> Sequence[Metric]:
+        """Return one metric for each class, since a group may lack some of them."""
+        decisions = range(binding.axes.k) if self.c is None else [binding.axes.decision_index(self.c)]
+        return [
+            Rates(f"{self} of class {name!r}", decisions_in_class(i, decisions), class_rows(i), False, 0)
+            for i, name in enumerate(binding.axes.classes)
+        ]
 
     def bind(self, binding: Binding) -> Node:
-        groups = [self.metric.bind(group) for group in binding.groups(self.over).values()]
-        if self.as_ratio and min(float(group.reach()[0].min()) for group in groups) < -SUM_ERROR:
-            raise ValueError(
-                f"{self}: {self.metric} can be negative, which ratios cannot compare; drop as_ratio"
-            )
-        if self.to == "pairs":
-            return self._between(groups)
-        reference = (
-            Sum(tuple((1 / len(groups), group) for group in groups))
-            if self.to == "mean"
-            else self.metric.bind(binding)
-        )
-        if self.as_ratio:
-            # Each ratio is there with its inverse: the smallest is at most 1, and what bounds it may bound them all.
-            return smallest(
-                [Quotient(a, b, 1.0) for g in groups for a, b in ((g, reference), (reference, g))]
-            )
-        return magnitude([Sum(((1.0, group), (-1.0, reference))) for group in groups])
-
-    def _between(self, groups: list[Node]) -> Node:
-        if self.as_ratio:
-            pairs = [Quotient(a, b, 1.0) for a, b in permutations(groups, 2)]
-            return smallest(pairs) if pairs else Constant(np.ones(1))
-        # The largest minus the smallest, rate by rate: 2 G rows where all pairs would be G squared.
-        picks = [[Total(row, group) for group in groups] for row in np.eye(groups[0].size)]
-        spans = [Sum(((1.0, largest(p)), (1.0, Largest(Stack(tuple(map(negative, p))))))) for p in picks]
-        return largest(spans)
-
-    def __str__(self) -> str:
-        to = "" if self.to == "overall" else f", to={self.to!r}"
-        return f"disparity({self.metric}, over={self.over!r}{to}{', as_ratio=True' if self.as_ratio else ''})"
+        return Stack(tuple(part.bind(binding) for part in self.parts(binding)))
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Worst(Metric):
-    """The worst value of a metric over groups of rows."""
-
-    metric: Metric
-    over: Over
-    smooth = False
-
-    @property
-    def direction(self) -> int:
-        return self.metric.direction
-
-    @property
-    def curvature(self) -> Curvature:
-        if self.direction >= 0:
-            return Curvature.CONCAVE if self.metric.curvature.is_concave else Curvature.UNKNOWN
-        return Curvature.CONVEX if self.metric.curvature.is_convex else Curvature.UNKNOWN
-
-    def bind(self, binding: Binding) -> Node:
-        groups = [self.metric.bind(group) for group in binding.groups(self.over).values()]
-        return smallest(groups) if self.direction >= 0 else largest(groups)
-
-    def __str__(self) -> str:
-        return f"worst({self.metric}, over={self.over!r})"
-
-
-@recorded
-def disparity(metric: Metric, over: Over, to: To = "overall", as_ratio: bool = False) -> Metric:
-    """Return how far apart a metric is over the groups that the attributes ``over`` make.
-
-    Parameters
-    ----------
-    metric : Metric
-        What is compared.
-    over : str or list of str
-        One attribute, or several for their intersections.
-    to : {"overall", "pairs", "mean"}
-        Compare each group with all rows (the paper's definition), with each other group, or with the
-        unweighted mean of the groups.
-    as_ratio : bool
-        The smallest ratio (1 is equality, higher is better) in place of the largest difference.
-
-    Examples
-    --------
-    >>> import metricfit as mf
-    >>> confusion = mf.Confusion.from_predictions([1, 1, 1, 1], [1, 0, 1, 1], ["a", "a", "b", "b"])
-    >>> mf.disparity(mf.recall(1), over="group")(confusion)
-    0.25
-    >>> mf.disparity(mf.recall(1), over="group", to="pairs", as_ratio=True)(confusion)
-    0.5
-    """
-    if not isinstance(metric, Metric):
-        raise ValueError(f"disparity: metric must be a Metric, got {brief(metric)}")
-    if to not in ("overall", "pairs", "mean"):
-        raise ValueError(f"disparity: to must be 'overall', 'pairs' or 'mean', got {brief(to)}")
-    if not isinstance(as_ratio, bool | np.bool_):
-        raise ValueError(f"disparity: as_ratio must be True or False, got {brief(as_ratio)}")
-    return Disparity(metric, attributes(over, "disparity"), to, bool(as_ratio))
-
-
-@recorded
-def worst(metric: Metric, over: Over) -> Metric:
-    """Return the worst value of a metric over the groups that the attributes ``over`` make.
-
-    The worst is the largest where lower is better, and the smallest otherwise.
-
-    Examples
-    --------
-    >>> import metricfit as mf
-    >>> confusion = mf.Confusion.from_predictions([1, 1, 1, 1], [1, 0, 1, 1], ["a", "a", "b", "b"])
-    >>> mf.worst(mf.recall(1), over="group")(confusion)
-    0.5
-    """
-    if not isinstance(metric, Metric):
-        raise ValueError(f"worst: metric must be a Metric, got {brief(metric)}")
-    return Worst(metric, attributes(over, "worst"))
-
-
-def _parity(name: str, rates: Metric, over: Over, c: Label | None = None) -> Metric:
-    names = attributes(over, name)
+def _named(name: str, rates: Metric, over: Over, c: Label | None, *how: object) -> Metric:
+    """Return the disparity of rates under a name of its own."""
+    apart = comparison(name, rates, over, *how)  # type: ignore[arg-type]
     which = "" if c is None else f", c={c!r}"
-    return Named(f"{name}(over={names!r}{which})", Disparity(rates, names), direction=-1)
+    return Named(f"{name}(over={apart.over!r}{which}{apart.how})", apart, direction=apart.direction)
 
 
 @recorded
-def demographic_parity(over: Over) -> Metric:
+def demographic_parity(
+    over: Over,
+    c: Label | None = None,
+    *,
+    to: To = "overall",
+    as_ratio: bool = False,
+    given: Over | None = None,
+    min_share: float = 0.0,
+) -> Metric:
     r"""Largest distance of a group's share of a decision from the overall share, :math:`\max |q^a_j - q_j|`.
 
     Here :math:`q^a_j` is the share of decision j among the rows of group a.
+
+    Parameters
+    ----------
+    over : str or list of str
+        The attributes that make the groups.
+    c : label, optional
+        Compare the shares of this decision only. The 80 % rule is
+        ``demographic_parity("sex", "hired", to="pairs", as_ratio=True) >= 0.8``.
+    to, as_ratio, given, min_share
+        As in `disparity`: compare with all rows, pairs or the mean; as a ratio; within the values of other
+        attributes; without small groups.
 
     Examples
     --------
@@ -192,15 +80,37 @@ def demographic_parity(over: Over) -> Metric:
     >>> confusion = mf.Confusion.from_predictions([1, 0, 1, 0], [1, 0, 1, 1], ["a", "a", "b", "b"])
     >>> mf.demographic_parity(over="group")(confusion)
     0.25
+    >>> mf.demographic_parity(over="group", to="pairs")(confusion)
+    0.5
     """
-    return _parity("demographic_parity", COVERAGES, over)
+    c = None if c is None else label(c, "demographic_parity: decision c")
+    shares = COVERAGES if c is None else coverage(c)
+    return _named("demographic_parity", shares, over, c, to, as_ratio, given, min_share)
 
 
 @recorded
-def equal_opportunity(over: Over, c: Label) -> Metric:
+def equal_opportunity(
+    over: Over,
+    c: Label,
+    *,
+    to: To = "overall",
+    as_ratio: bool = False,
+    given: Over | None = None,
+    min_share: float = 0.0,
+) -> Metric:
     r"""Largest distance of a group's recall of class c from the overall recall.
 
     In formulas :math:`\max_a |C^a_{cc} / \pi^a_c - C_{cc} / \pi_c|`.
+
+    Parameters
+    ----------
+    over : str or list of str
+        The attributes that make the groups.
+    c : label
+        The class.
+    to, as_ratio, given, min_share
+        As in `disparity`: compare with all rows, pairs or the mean; as a ratio; within the values of other
+        attributes; without small groups.
 
     Examples
     --------
@@ -210,14 +120,32 @@ def equal_opportunity(over: Over, c: Label) -> Metric:
     0.25
     """
     c = label(c, "equal_opportunity: class c")
-    return _parity("equal_opportunity", recall(c), over, c)
+    return _named("equal_opportunity", recall(c), over, c, to, as_ratio, given, min_share)
 
 
 @recorded
-def equalized_odds(over: Over) -> Metric:
+def equalized_odds(
+    over: Over,
+    c: Label | None = None,
+    *,
+    to: To = "overall",
+    as_ratio: bool = False,
+    given: Over | None = None,
+    min_share: float = 0.0,
+) -> Metric:
     r"""Largest distance of a group's decision rates within a class from the overall ones.
 
     In formulas :math:`\max_{a,i,j} |C^a_{ij} / \pi^a_i - C_{ij} / \pi_i|`.
+
+    Parameters
+    ----------
+    over : str or list of str
+        The attributes that make the groups.
+    c : label, optional
+        Compare the rates of this decision only: of two classes, the true and the false positive rate.
+    to, as_ratio, given, min_share
+        As in `disparity`: compare with all rows, pairs or the mean; as a ratio; within the values of other
+        attributes; without small groups.
 
     Examples
     --------
@@ -227,15 +155,66 @@ def equalized_odds(over: Over) -> Metric:
     >>> mf.equalized_odds(over="group")(confusion)
     0.25
     """
-    rates = Rates("decision rates of each class", class_and_decision, class_of_each, ratio=False, direction=0)
-    return _parity("equalized_odds", rates, over)
+    c = None if c is None else label(c, "equalized_odds: decision c")
+    return _named(
+        "equalized_odds", DecisionRates("decision rates", c), over, c, to, as_ratio, given, min_share
+    )
 
 
 @recorded
-def predictive_parity(over: Over, c: Label) -> Metric:
+def equal_error_rates(
+    over: Over,
+    *,
+    to: To = "overall",
+    as_ratio: bool = False,
+    given: Over | None = None,
+    min_share: float = 0.0,
+) -> Metric:
+    r"""Largest distance of a group's share of wrong decisions from the overall share.
+
+    In formulas :math:`\max_a |\sum_i C^a_{ii} - \sum_i C_{ii}|`.
+
+    Parameters
+    ----------
+    over : str or list of str
+        The attributes that make the groups.
+    to, as_ratio, given, min_share
+        As in `disparity`: compare with all rows, pairs or the mean; as a ratio; within the values of other
+        attributes; without small groups.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> confusion = mf.Confusion.from_predictions([1, 0, 1, 0], [1, 1, 1, 0], ["a", "a", "b", "b"])
+    >>> mf.equal_error_rates(over="group")(confusion)
+    0.25
+    """
+    return _named("equal_error_rates", 1 - accuracy(), over, None, to, as_ratio, given, min_share)
+
+
+@recorded
+def predictive_parity(
+    over: Over,
+    c: Label,
+    *,
+    to: To = "overall",
+    as_ratio: bool = False,
+    given: Over | None = None,
+    min_share: float = 0.0,
+) -> Metric:
     r"""Largest distance of a group's precision of class c from the overall precision.
 
     In formulas :math:`\max_a |C^a_{cc} / \sum_i C^a_{ic} - C_{cc} / \sum_i C_{ic}|`.
+
+    Parameters
+    ----------
+    over : str or list of str
+        The attributes that make the groups.
+    c : label
+        The class.
+    to, as_ratio, given, min_share
+        As in `disparity`: compare with all rows, pairs or the mean; as a ratio; within the values of other
+        attributes; without small groups.
 
     Examples
     --------
@@ -245,4 +224,4 @@ def predictive_parity(over: Over, c: Label) -> Metric:
     0.25
     """
     c = label(c, "predictive_parity: class c")
-    return _parity("predictive_parity", precision(c), over, c)
+    return _named("predictive_parity", precision(c), over, c, to, as_ratio, given, min_share)

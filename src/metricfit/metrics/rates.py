@@ -1,6 +1,6 @@
 """What named metrics are made of: rates, and means, extremes and distances of rates.
 
-The classes here and in `metricfit.metrics.fairness` are the only ones that a new metric needs; see the page
+The classes here and in `metricfit.metrics.comparison` are the only ones that a new metric needs; see the page
 "Add a metric" of the documentation.
 """
 

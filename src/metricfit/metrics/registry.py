@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metricfit.metrics import agreement, coverages, fairness, means, per_class
+from metricfit.metrics import agreement, comparison, coverages, fairness, means, per_class
 from metricfit.metrics.base import Metric
 
 FUNCTIONS: tuple[Callable[..., Metric], ...] = (
@@ -36,9 +36,10 @@ FUNCTIONS: tuple[Callable[..., Metric], ...] = (
     fairness.demographic_parity,
     fairness.equal_opportunity,
     fairness.equalized_odds,
+    fairness.equal_error_rates,
     fairness.predictive_parity,
-    fairness.disparity,
-    fairness.worst,
+    comparison.disparity,
+    comparison.worst,
     means.minimum,
     means.maximum,
 )

@@ -41,7 +41,7 @@ def number(value: float) -> str:
     return short if float(short) == value else repr(float(value))
 
 
-def attributes(over: object, what: str) -> str | list[str]:
+def attributes(over: object, what: str, name: str = "over") -> str | list[str]:
     """Return attribute names as one string, or as a list of strings; raise naming the metric otherwise.
 
     Examples
@@ -52,11 +52,11 @@ def attributes(over: object, what: str) -> str | list[str]:
     if isinstance(over, str):
         return str(over)
     names = list(over) if isinstance(over, Iterable) else []
-    if not names or not all(isinstance(name, str) for name in names):
+    if not names or not all(isinstance(entry, str) for entry in names):
         raise ValueError(
-            f"{what}: over must be the name of an attribute, or a list of names; got {brief(over)}"
+            f"{what}: {name} must be the name of an attribute, or a list of names; got {brief(over)}"
         )
-    return [str(name) for name in names]
+    return [str(entry) for entry in names]
 
 
 def plain_slice(where: Mapping[str, object]) -> dict[str, object]:

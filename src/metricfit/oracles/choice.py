@@ -23,12 +23,14 @@ def oracle_for(
     sample_weight: Any = None,
     confusion: Confusion = "labels",
     threads: int = 1,
+    blind: bool = False,
+    missing: str = "error",
 ) -> OracleBase:
     """Return the plug-in oracle on the given rows, wherever they are.
 
     Parameters
     ----------
-    proba, y, classes, decisions, sensitive_features, sample_weight, confusion
+    proba, y, classes, decisions, sensitive_features, sample_weight, confusion, blind, missing
         As in `metricfit.optimize`.
     threads : int
         Number of threads that share a pass.
@@ -43,6 +45,16 @@ def oracle_for(
     >>> oracle_for(np.array([[0.9, 0.1], [0.4, 0.6]]), [0, 1]).margins
     array([[0.5, 0.5]])
     """
+    far = mapping_of(proba) is not None and proba.nbytes > IN_MEMORY
+    if far or isinstance(proba, ScoreFiles) or hasattr(proba, "__dask_graph__"):
+        if blind:
+            raise ValueError(
+                "blind=True needs rows in memory; pass an array of a sample of the rows as proba"
+            )
+        if missing != "error":
+            raise ValueError(
+                "missing='cell' needs rows in memory; give missing values a value of their own first"
+            )
     if isinstance(proba, ScoreFiles):
         given = {
             "y": y,
@@ -70,7 +82,7 @@ def oracle_for(
             ),
             confusion,
         )
-    if mapping_of(proba) is not None and proba.nbytes > IN_MEMORY:
+    if far:
         source = MappedArray(proba, y, sensitive_features, sample_weight, classes)
         return _from(source, decisions, confusion, threads)
     rows = Rows.of(
@@ -80,6 +92,8 @@ def oracle_for(
         decisions=decisions,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
+        blind=blind,
+        missing=missing,
     )
     return PluginOracle(rows, confusion, threads)
 

@@ -18,14 +18,17 @@ from metricfit.messages import brief, some
 from metricfit.policy.mixture import Rule
 
 FORMAT = "metricfit.policy"
-# Version 2 has the calibration and where the policy comes from.
+# Version 2 has the calibration, where the policy comes from, the policy for values not seen in fit, and whether it sees
+# the attributes.
 VERSION = 2
 # A rule of 1,000 classes takes 40 kB, or 20 MB where each pair of class and decision has a loss of its own.
 MAX_BYTES = 1 << 26
 # Every array or object of a policy has at least so many bytes on average; `[],[],[]` would need 20 times its size.
 BYTES_EACH = 8
 KEYS_1 = ("format", "version", "metricfit", "classes", "decisions", "attributes", "layout", "cells")
-KEYS = (*KEYS_1, "calibration", "provenance")
+KEYS = (*KEYS_1, "calibration", "provenance", "overall", "blind")
+# What a file of version 1 has in place of the entries of version 2.
+ADDED: dict[str, Any] = {"calibration": None, "provenance": {}, "overall": None, "blind": False}
 # Characters of JSON that a policy may say about where it comes from.
 MAX_PROVENANCE = 1 << 16
 
@@ -37,24 +40,28 @@ def document(
     single: Sequence[int],
     calibration: Calibration | None = None,
     provenance: Mapping[str, Any] | None = None,
+    overall: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the parts of a policy as plain lists, numbers and strings; `parts` is the way back."""
     cells = [
         {"rules": [{"weight": rule.weight, "loss": rule.loss.tolist()} for rule in mixture], "single": index}
         for mixture, index in zip(rules, single, strict=True)
     ]
-    names, values = list(axes.cells.names), [list(cell) for cell in axes.cells.values]
+    seen = axes.seen
+    names, values = list(seen.cells.names), [list(cell) for cell in seen.cells.values]
     return {
         "format": FORMAT,
         "version": VERSION,
         "metricfit": metricfit.__version__,
-        "classes": list(axes.classes),
+        "classes": list(seen.classes),
         "decisions": list(axes.decisions),
         "attributes": {"names": names, "values": values},
         "layout": layout,
         "cells": cells,
         "calibration": None if calibration is None else calibration.to_dict(),
         "provenance": dict(provenance or {}),
+        "overall": None if overall is None else dict(overall),
+        "blind": seen is not axes,
     }
 
 
@@ -144,8 +151,8 @@ def check_version(document: Mapping[str, Any]) -> None:
         )
 
 
-def parts(document: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """Return axes, layout, rules, single rules, calibration and provenance of a document, every type checked.
+def parts(document: Any) -> tuple[Any, ...]:
+    """Return axes, layout, rules, single rules, calibration, provenance, overall policy and blindness, types checked.
 
     Types are checked here and sense (shapes, sums, repeated labels) by the objects that are made from them.
     """
@@ -154,8 +161,8 @@ def parts(document: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
         check_version(document)
     if type(document) is dict and document["version"] == 1:
         fields(document, "the document", KEYS_1)
-        document = {**document, "calibration": None, "provenance": {}}
-    *_, classes, decisions, attributes, layout, cells, entry, provenance = fields(
+        document = {**document, **ADDED}
+    *_, classes, decisions, attributes, layout, cells, entry, provenance, overall, blind = fields(
         document, "the document", KEYS
     )
     names, values = fields(attributes, '"attributes"', ("names", "values"))
@@ -181,7 +188,11 @@ def parts(document: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
         check_provenance(provenance)
     except (ValueError, OverflowError) as error:
         raise PolicyFileError(str(error)) from error
-    return axes, layout, rules, single, calibration, provenance
+    if type(blind) is not bool:
+        raise PolicyFileError(f'"blind" must be true or false; it is {brief(blind)}')
+    if overall is not None and (type(overall) is not dict or overall.get("overall") is not None):
+        raise PolicyFileError(f'"overall" must be a policy without another in it; it is {brief(overall)}')
+    return axes, layout, rules, single, calibration, provenance, overall, blind
 
 
 def check_provenance(provenance: Any) -> None:

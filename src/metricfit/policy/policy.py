@@ -24,7 +24,7 @@ from metricfit.messages import unknown
 from metricfit.policy import file as policy_file
 from metricfit.policy.export import DeterministicRule, Exportable
 from metricfit.policy.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
-from metricfit.policy.row_hash import cell_keys, key_words
+from metricfit.policy.row_hash import UInt64Array, cell_keys, key_words
 from metricfit.types import FloatArray, IntArray
 
 __all__ = ["Policy", "PolicyFileError", "Rule"]
@@ -55,6 +55,9 @@ class Policy(Exportable):
     provenance : dict, optional
         Where the policy comes from: names with strings, numbers, bools, None, or lists of these. It is kept as
         it is, and two policies that differ in it only are equal.
+    overall : Policy, optional
+        The policy, without attributes, for rows with attribute values that are in no cell; without one such rows
+        are refused.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class Policy(Exportable):
     single: tuple[int, ...] = ()
     calibration: Calibration | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
+    overall: Policy | None = None
     _losses: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -93,6 +97,7 @@ class Policy(Exportable):
         losses: FloatArray = np.array(flat)
         if not np.isfinite(losses).all():
             raise ValueError("losses must be finite; some are NaN or infinite")
+        _check_overall(self.overall, self.axes)
         policy_file.check_provenance(self.provenance)
         calibration = _fitting(self.calibration, self.axes)
         losses.flags.writeable = False
@@ -153,8 +158,21 @@ class Policy(Exportable):
         if randomize not in RANDOMIZE:
             raise ValueError(unknown("randomize", randomize, RANDOMIZE))
         rows = self._checked(proba)
-        cell = self.axes.cells.encode(sensitive_features, len(rows))
+        cell, outside = self._cells(sensitive_features, len(rows))
         words = None if key is None else key_words(key, len(rows))
+        if self.overall is None or not outside.size:
+            return self._decide(rows, cell, words, randomize, random_state)
+        made = np.empty(len(rows), dtype=self.axes.decision_labels.dtype)
+        inside = np.delete(np.arange(len(rows)), outside)
+        for policy, some in ((self, inside), (self.overall, outside)):
+            place = cell[some] if policy is self else np.zeros(len(some), np.int32)
+            told = None if words is None else words[some]
+            made[some] = policy._decide(rows[some], place, told, randomize, random_state)
+        return made
+
+    def _decide(
+        self, rows: FloatArray, cell: IntArray, words: UInt64Array | None, randomize: str, random_state: Any
+    ) -> Any:
         chosen = self._table.rule_of(rows, cell, randomize, random_state, words)
         rule = self._table.start[cell] + chosen
         if self.calibration is None:
@@ -185,7 +203,16 @@ class Policy(Exportable):
         array([[0.25, 0.75]])
         """
         rows = self._checked(proba)
-        cell = self.axes.cells.encode(sensitive_features, len(rows))
+        cell, outside = self._cells(sensitive_features, len(rows))
+        if self.overall is not None and outside.size:
+            inside = np.delete(np.arange(len(rows)), outside)
+            made = np.empty((len(rows), self.axes.k))
+            made[outside] = self.overall.decision_proba(rows[outside])
+            made[inside] = self._chances(rows[inside], cell[inside])
+            return made
+        return self._chances(rows, cell)
+
+    def _chances(self, rows: FloatArray, cell: IntArray) -> FloatArray:
         chances: FloatArray = np.zeros((len(rows), self.axes.k))
         for block in row_blocks(len(rows), self.axes.n):
             part, part_cell, out = rows[block], cell[block], chances[block].reshape(-1)
@@ -199,7 +226,16 @@ class Policy(Exportable):
         return chances
 
     def _checked(self, proba: Any) -> FloatArray:
+        if self.axes.seen is not self.axes:
+            proba = np.asarray(proba)  # of cells and classes, with a column for each pair
+            proba = proba.reshape(len(proba), -1) if proba.ndim == 3 else proba
         return check_proba(in_class_order(proba, self.axes.classes), self.axes.n, allow_empty=True)
+
+    def _cells(self, sensitive_features: Any, n_rows: int) -> tuple[IntArray, IntArray]:
+        """Return the cell of each row, and which rows have none and are left to the overall policy."""
+        unseen = "error" if self.overall is None else "overall"
+        cell = self.axes.cells.encode(sensitive_features, n_rows, unseen)
+        return cell, np.flatnonzero(cell == len(self.rules))
 
     @cached_property
     def _table(self) -> Table:
@@ -312,7 +348,8 @@ class Policy(Exportable):
         [{'rules': [{'weight': 1.0, 'loss': [[0.0, 1.0], [1.0, 0.0]]}], 'single': 0}]
         """
         parts = (self.axes, self.layout, self.rules, self.single, self.calibration, self.provenance)
-        return policy_file.document(*parts)
+        overall = None if self.overall is None else self.overall.to_dict()
+        return policy_file.document(*parts, overall)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Policy:
@@ -329,10 +366,13 @@ class Policy(Exportable):
         >>> Policy.from_dict(policy.to_dict()) == policy
         True
         """
-        axes, layout, rules, single, *rest = policy_file.parts(document)
+        labels, layout, rules, single, calibration, provenance, overall, blind = policy_file.parts(document)
         try:
             made = tuple(tuple(Rule(weight, loss) for weight, loss in mixture) for mixture in rules)
-            return cls(Axes(axes[0], axes[1], Cells(*axes[2])), layout, made, single, *rest)
+            axes = Axes(labels[0], labels[1], Cells(*labels[2]))
+            beyond = None if overall is None else cls.from_dict(overall)
+            seeing = axes.blind() if blind else axes
+            return cls(seeing, layout, made, single, calibration, provenance, beyond)
         except (ValueError, OverflowError) as error:
             raise PolicyFileError(f"it does not make sense as a policy: {error}") from error
 
@@ -390,7 +430,7 @@ class Policy(Exportable):
         if not isinstance(other, Policy):
             return NotImplemented
         same = (self.axes, self.layout, self.single) == (other.axes, other.layout, other.single)
-        same = same and self.calibration == other.calibration
+        same = same and (self.calibration, self.overall) == (other.calibration, other.overall)
         weights = [[[rule.weight for rule in mixture] for mixture in one.rules] for one in (self, other)]
         return same and weights[0] == weights[1] and np.array_equal(self._losses, other._losses)
 
@@ -399,7 +439,15 @@ class Policy(Exportable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the constructor: arrays come back from a pickle writeable."""
-        parts = (self.axes, self.layout, self.rules, self.single, self.calibration, self.provenance)
+        parts = (
+            self.axes,
+            self.layout,
+            self.rules,
+            self.single,
+            self.calibration,
+            self.provenance,
+            self.overall,
+        )
         return Policy, parts
 
     def __repr__(self) -> str:
@@ -408,6 +456,15 @@ class Policy(Exportable):
         )
         calibrated = "" if self.calibration is None else f", calibration={self.calibration.family!r}"
         return f"Policy({sizes}, layout={self.layout!r}{calibrated})"
+
+
+def _check_overall(overall: Policy | None, axes: Axes) -> None:
+    if overall is None:
+        return
+    if not isinstance(overall, Policy) or overall.axes.cells.names or overall.overall is not None:
+        raise ValueError("overall must be a policy without attributes")
+    if (overall.axes.classes, overall.axes.decisions) != (axes.classes, axes.decisions):
+        raise ValueError("overall must have the classes and decisions of the policy, in the same order")
 
 
 def _fitting(calibration: Calibration | None, axes: Axes) -> Calibration | None:

@@ -19,8 +19,8 @@ from metricfit.data.confusion import Axes, Confusion
 from metricfit.functions.binding import Binding, Linear
 from metricfit.functions.curvature import Curvature
 from metricfit.metrics.base import Absolute, Combination, Metric, Sliced
+from metricfit.metrics.comparison import Disparity, Worst, compared, strata_of
 from metricfit.metrics.constraint import Constraint, Sense
-from metricfit.metrics.fairness import Disparity, Worst
 from metricfit.metrics.rates import Distance, Extreme, Named, Rates
 from metricfit.types import BoolArray, FloatArray
 
@@ -110,7 +110,7 @@ def _claims(metric: Metric, sense: Sense, limit: float, binding: Binding) -> Ite
             for part in metric.metrics:
                 yield from _claims(part, sense, limit, binding)
         case Worst() if (metric.direction >= 0) == (sense == ">="):
-            for group in binding.groups(metric.over).values():
+            for _, group, _ in compared(metric.metric, metric.over, binding, metric.min_share):
                 yield from _claims(metric.metric, sense, limit, group)
         case Disparity() if sense == "<=" and _comparable(metric, binding):
             yield from _gaps(metric, limit, binding)
@@ -149,31 +149,36 @@ def _coefficients(linear: Linear, axes: Axes) -> FloatArray:
 
 
 def _comparable(metric: Disparity, binding: Binding) -> bool:
-    inner = metric.metric
+    parts = metric.metric.parts(binding)
     return (
-        isinstance(inner, Rates)
-        and not metric.as_ratio
+        not metric.as_ratio
         and metric.to in ("overall", "pairs")
-        and all(rate.fixed for rate in _rates(inner, binding))
+        and all(isinstance(part, Rates) and all(r.fixed for r in _rates(part, binding)) for part in parts)
     )
 
 
 def _gaps(metric: Disparity, limit: float, binding: Binding) -> Iterator[Claim]:
-    assert isinstance(metric.metric, Rates)
-    groups = list(binding.groups(metric.over).values())
-    for group in groups:
-        rest = binding.mask & ~group.mask
-        others = [rest] if metric.to == "overall" else [g.mask for g in groups if g is not group]
-        for mask in others:
-            for first in _rates(metric.metric, group):
-                second = replace(first, mask=mask)
-                if not mask.any():
-                    continue
-                if metric.to == "pairs":
-                    yield GapClaim(first, second, limit)
-                else:
-                    yield GapClaim(first, second, limit, "second")
-                    yield GapClaim(second, first, limit, "first")
+    for stratum in strata_of(metric, binding):
+        for part in metric.metric.parts(binding):
+            assert isinstance(part, Rates)
+            groups = [group for _, group, _ in compared(part, metric.over, stratum, metric.min_share)]
+            for group in groups:
+                rest = stratum.mask & ~group.mask
+                others = [rest] if metric.to == "overall" else [g.mask for g in groups if g is not group]
+                for mask in others:
+                    if mask.any():
+                        yield from _gaps_of(part, group, mask, metric.to, limit)
+
+
+def _gaps_of(part: Rates, group: Binding, other: BoolArray, to: str, limit: float) -> Iterator[Claim]:
+    """Yield that each rate of a group is within a limit of that of other rows, or of all rows together with them."""
+    for first in _rates(part, group):
+        second = replace(first, mask=other)
+        if to == "pairs":
+            yield GapClaim(first, second, limit)
+        else:
+            yield GapClaim(first, second, limit, "second")
+            yield GapClaim(second, first, limit, "first")
 
 
 def _distances(metric: Distance, limit: float, binding: Binding) -> Iterator[Claim]:

@@ -81,4 +81,4 @@ def judge(problem: Problem, seen: Evidence, rows: int, note: str = "") -> Judgem
 def evidence(policy: Judged, rows: Rows) -> Evidence:
     """Return checked rows with the chances of a policy's decisions."""
     chances = policy.decision_proba(rows.proba, rows.attributes)
-    return Evidence.of(rows.axes, rows.cells, rows.labels, chances, rows.weights)
+    return Evidence.of(*rows.seen, chances, rows.weights)

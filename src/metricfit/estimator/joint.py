@@ -1,0 +1,196 @@
+"""Probabilities of cell and class together, for decisions that do not see the cell: P(cell, class | x)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing
+
+from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
+from metricfit.types import FloatArray, IntArray
+
+# Probabilities below this count as this much in a log loss: one certain mistake must not decide alone.
+FLOOR = 1e-6
+
+
+class ClassThenCell(ClassifierMixin, BaseEstimator):
+    """P(class | x) P(cell | x, class): one model of the class, and one of the cell for the rows of each class.
+
+    Its labels are pairs, ``cell * n_classes + class``.
+
+    Parameters
+    ----------
+    of_class, of_cell : classifiers
+        What is cloned for either factor; a frozen one stays as it is.
+    n_classes : int
+        The number of classes.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, pairs = [[0.0], [1.0], [2.0], [3.0]] * 5, [0, 1, 2, 3] * 5
+    >>> ClassThenCell(GaussianNB(), GaussianNB(), 2).fit(X, pairs).predict_proba(X).shape
+    (20, 4)
+    """
+
+    def __init__(self, of_class: Any, of_cell: Any, n_classes: int) -> None:
+        self.of_class, self.of_cell, self.n_classes = of_class, of_cell, n_classes
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit both factors to pairs."""
+        cells, labels = np.divmod(np.asarray(y), self.n_classes)
+        self.classes_ = np.unique(y)
+        self.class_model_ = fit_clone(self.of_class, X, labels, sample_weight)
+        self.cell_models_ = {}
+        for i in np.unique(labels).tolist():
+            rows = np.flatnonzero(labels == i)
+            weights = None if sample_weight is None else sample_weight[rows]
+            one = (
+                len(np.unique(cells[rows])) == 1
+            )  # then there is nothing to learn, and classifiers refuse to
+            part = _safe_indexing(X, rows)
+            self.cell_models_[i] = (
+                int(cells[rows[0]]) if one else fit_clone(self.of_cell, part, cells[rows], weights)
+            )
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each pair that was seen."""
+        of_class = np.asarray(self.class_model_.predict_proba(X))
+        known = np.asarray(getattr(self.class_model_, "classes_", range(of_class.shape[1]))).tolist()
+        places = {int(pair): column for column, pair in enumerate(self.classes_)}
+        joint = np.zeros((len(of_class), len(places)))
+        for i, model in self.cell_models_.items():
+            share = of_class[:, known.index(i)] if i in known else np.zeros(len(of_class))
+            if isinstance(model, int):
+                joint[:, places[model * self.n_classes + i]] = share
+                continue
+            columns = [places[int(cell) * self.n_classes + i] for cell in model.classes_]
+            joint[:, columns] = share[:, None] * model.predict_proba(X)
+        total = joint.sum(axis=1, keepdims=True)
+        return np.divide(joint, total, out=np.full_like(joint, 1 / len(places)), where=total > 0)
+
+
+class JointModel:
+    """A fitted model of pairs that speaks of classes, and of cells and classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, pairs = np.arange(20.0)[:, None] % 4, np.arange(20) % 4
+    >>> model = JointModel(GaussianNB().fit(X, pairs), 2, np.array(["no", "yes"]), ())
+    >>> model.predict_proba(X).shape, model.joint_proba(X).shape
+    ((20, 2), (20, 4))
+    """
+
+    def __init__(self, model: Any, cells: int, classes: Any, dropped: Sequence[str]) -> None:
+        self.model, self.cells, self.classes_, self.dropped = model, cells, classes, tuple(dropped)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features, if the model counts them."""
+        return int(self.model.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features, if the model keeps them."""
+        return self.model.feature_names_in_
+
+    def joint_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each pair, cell by cell."""
+        pairs = np.arange(self.cells * len(self.classes_))
+        return class_proba(self.model, without(X, self.dropped), pairs)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class."""
+        return np.asarray(self.joint_proba(X).reshape(-1, self.cells, len(self.classes_)).sum(axis=1))
+
+
+def without(X: Any, names: Sequence[str]) -> Any:
+    """Return a frame without some of its columns; they need not be there.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> without(pd.DataFrame({"age": [30], "sex": ["F"]}), ["sex"]).columns.tolist()
+    ['age']
+    """
+    if not names:
+        return X
+    columns = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    present = [name for name in names if name in columns]
+    if hasattr(X, "loc"):
+        return X.drop(columns=present)
+    return X.drop(present) if present else X
+
+
+def candidates(estimator: Any, n_classes: int) -> list[Any]:
+    """Return the models of pairs to choose from; a frozen estimator knows the classes, but not the cells."""
+    if isinstance(estimator, FrozenEstimator):
+        return [ClassThenCell(estimator, clone(estimator.estimator), n_classes)]
+    return [estimator, ClassThenCell(estimator, estimator, n_classes)]
+
+
+def fit_joint(
+    estimator: Any,
+    X: Any,
+    pairs: IntArray,
+    cells: int,
+    classes: Any,
+    *,
+    cv: Any,
+    sample_weight: FloatArray | None,
+    n_jobs: int | None,
+    dropped: Sequence[str] = (),
+) -> tuple[JointModel, OutOfFold]:
+    """Return the model of pairs with the lower log loss on held-out rows, fitted to all rows, and what it said of them.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Trained on the pairs as one label, or on classes and then on the cells of each class.
+    X : array, sparse matrix or frame with N rows
+        The features.
+    pairs : int ndarray of shape (N,)
+        ``cell * n_classes + class`` of each row.
+    cells : int
+        The number of cells.
+    classes : ndarray of shape (n,)
+        The classes.
+    cv, sample_weight, n_jobs
+        As in `cross_fit`; with ``cv=None`` the log loss is that of the training rows.
+    dropped : sequence of str
+        Columns of X that the model must not see.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, pairs = np.arange(40.0)[:, None] % 4, np.arange(40) % 4
+    >>> model, held_out = fit_joint(
+    ...     GaussianNB(), X, pairs, 2, np.array([0, 1]), cv=4, sample_weight=None, n_jobs=None)
+    >>> held_out.proba.shape
+    (40, 4)
+    """
+    X, every = without(X, dropped), np.arange(cells * len(classes))
+    found: list[tuple[float, Any, OutOfFold]] = []
+    for candidate in candidates(estimator, len(classes)):
+        if cv is None:
+            model = fit_clone(candidate, X, pairs, sample_weight)
+            held_out = OutOfFold(np.arange(len(pairs)), class_proba(model, X, every))
+        else:
+            model = None
+            held_out = cross_fit(
+                candidate, X, pairs, every, cv=cv, sample_weight=sample_weight, n_jobs=n_jobs
+            )
+        weights = held_out.weights(sample_weight)
+        said = held_out.proba[np.arange(len(held_out.rows)), pairs[held_out.rows]]
+        loss = float(np.average(-np.log(np.maximum(said, FLOOR)), weights=weights))
+        found.append((loss, candidate if model is None else model, held_out))
+    _, best, held_out = min(found, key=lambda entry: entry[0])
+    model = best if cv is None else fit_clone(best, X, pairs, sample_weight)
+    return JointModel(model, cells, classes, dropped), held_out

@@ -1,0 +1,268 @@
+"""The machine behind every fairness metric: one metric, compared over groups of rows.
+
+The groups are those of any attribute or intersection of attributes, and any metric can be compared. Lower is better,
+except for the worst group (the metric's own direction) and ratios (1 is equality).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal
+
+import numpy as np
+
+from metricfit.exceptions import Undefined
+from metricfit.functions.binding import Binding
+from metricfit.functions.curvature import Curvature
+from metricfit.functions.expression import (
+    Constant,
+    Largest,
+    Node,
+    Stack,
+    Sum,
+    Total,
+    largest,
+    magnitude,
+    negative,
+    smallest,
+)
+from metricfit.functions.nonlinear import SUM_ERROR, Quotient
+from metricfit.messages import brief
+from metricfit.metrics.base import Metric
+from metricfit.metrics.recorded import recorded
+from metricfit.metrics.text import attributes, finite, number
+
+Over = str | Sequence[str]
+To = Literal["overall", "pairs", "mean"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Disparity(Metric):
+    """How far apart a metric is over groups of rows, in each stratum of the rows on its own."""
+
+    metric: Metric
+    over: Over
+    to: To = "overall"
+    as_ratio: bool = False
+    given: Over | None = None
+    min_share: float = 0.0
+    smooth = False
+
+    @property
+    def direction(self) -> int:
+        return 1 if self.as_ratio else -1
+
+    @property
+    def curvature(self) -> Curvature:
+        linear = self.metric.curvature is Curvature.LINEAR and not self.as_ratio
+        return Curvature.CONVEX if linear else Curvature.UNKNOWN
+
+    def bind(self, binding: Binding) -> Node:
+        strata = strata_of(self, binding)
+        nodes: list[Node] = []
+        # A class that a group or a stratum lacks leaves out that one comparison, not those of the other classes.
+        for part in self.metric.parts(binding):
+            for stratum in strata:
+                overall = _bound(part, stratum, required=self.given is None)
+                groups = [node for _, _, node in compared(part, self.over, stratum, self.min_share)]
+                if overall is not None and groups:
+                    nodes += self._ratios(groups, overall) if self.as_ratio else self._apart(groups, overall)
+        if not nodes:
+            raise Undefined(
+                f"undefined{binding.where()}, because no group has rows that {self.metric} is a rate of"
+            )
+        if self.as_ratio:
+            return smallest(nodes)
+        return largest(nodes) if self.to == "pairs" else magnitude(nodes)
+
+    def _apart(self, groups: list[Node], overall: Node) -> list[Node]:
+        if self.to == "pairs":
+            # The largest minus the smallest, rate by rate: 2 G rows where all pairs would be G squared.
+            picks = [[Total(row, group) for group in groups] for row in np.eye(groups[0].size)]
+            return [Sum(((1.0, largest(p)), (1.0, Largest(Stack(tuple(map(negative, p))))))) for p in picks]
+        reference = self._reference(groups, overall)
+        return [Sum(((1.0, group), (-1.0, reference))) for group in groups]
+
+    def _ratios(self, groups: list[Node], overall: Node) -> list[Node]:
+        if min(float(group.reach()[0].min()) for group in groups) < -SUM_ERROR:
+            raise ValueError(
+                f"{self}: {self.metric} can be negative, which ratios cannot compare; drop as_ratio"
+            )
+        # Each ratio is there with its inverse: the smallest is at most 1, and what bounds it may bound them all.
+        if self.to == "pairs":
+            return [Quotient(a, b, 1.0) for a, b in permutations(groups, 2)] or [Constant(np.ones(1))]
+        reference = self._reference(groups, overall)
+        return [Quotient(a, b, 1.0) for g in groups for a, b in ((g, reference), (reference, g))]
+
+    def _reference(self, groups: list[Node], overall: Node) -> Node:
+        return overall if self.to == "overall" else Sum(tuple((1 / len(groups), group) for group in groups))
+
+    @property
+    def how(self) -> str:
+        """The options as text, without those that have their default."""
+        parts = {
+            "to": None if self.to == "overall" else repr(self.to),
+            "as_ratio": repr(True) if self.as_ratio else None,
+            "given": None if self.given is None else repr(self.given),
+            "min_share": number(self.min_share) if self.min_share else None,
+        }
+        return "".join(f", {name}={text}" for name, text in parts.items() if text is not None)
+
+    def __str__(self) -> str:
+        return f"disparity({self.metric}, over={self.over!r}{self.how})"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Worst(Metric):
+    """The worst value of a metric over groups of rows."""
+
+    metric: Metric
+    over: Over
+    min_share: float = 0.0
+    smooth = False
+
+    @property
+    def direction(self) -> int:
+        return self.metric.direction
+
+    @property
+    def curvature(self) -> Curvature:
+        if self.direction >= 0:
+            return Curvature.CONCAVE if self.metric.curvature.is_concave else Curvature.UNKNOWN
+        return Curvature.CONVEX if self.metric.curvature.is_convex else Curvature.UNKNOWN
+
+    def bind(self, binding: Binding) -> Node:
+        _bound(self.metric, binding, required=True)
+        groups = [node for _, _, node in compared(self.metric, self.over, binding, self.min_share)]
+        if not groups:
+            raise Undefined(
+                f"undefined{binding.where()}, because no group has rows that {self.metric} is a rate of"
+            )
+        return smallest(groups) if self.direction >= 0 else largest(groups)
+
+    def __str__(self) -> str:
+        least = f", min_share={number(self.min_share)}" if self.min_share else ""
+        return f"worst({self.metric}, over={self.over!r}{least})"
+
+
+def strata_of(metric: Disparity, binding: Binding) -> list[Binding]:
+    """Return the parts of the rows within which groups are compared."""
+    return [binding] if metric.given is None else list(binding.groups(metric.given).values())
+
+
+def compared(
+    metric: Metric, over: Over, binding: Binding, min_share: float = 0.0
+) -> Iterator[tuple[tuple[object, ...], Binding, Node]]:
+    """Yield values, binding and metric of each group that has a value to compare.
+
+    A group of less than ``min_share`` of all rows is left out, and so is one that has no row of a class that
+    the metric is a rate of: what does not exist breaks no limit.
+    """
+    for values, group in binding.groups(over).items():
+        node = _bound(metric, group) if group.mass >= min_share else None
+        if node is not None:
+            yield values, group, node
+
+
+def _bound(metric: Metric, binding: Binding, required: bool = False) -> Node | None:
+    """Return a metric on a slice; None where it has no rows to be a rate of, unless it is required."""
+    try:
+        return metric.bind(binding)
+    except Undefined:
+        if required:
+            raise
+        return None
+
+
+@recorded
+def disparity(
+    metric: Metric,
+    over: Over,
+    to: To = "overall",
+    as_ratio: bool = False,
+    given: Over | None = None,
+    min_share: float = 0.0,
+) -> Metric:
+    """Return how far apart a metric is over the groups that the attributes ``over`` make.
+
+    Parameters
+    ----------
+    metric : Metric
+        What is compared.
+    over : str or list of str
+        One attribute, or several for their intersections.
+    to : {"overall", "pairs", "mean"}
+        Compare each group with all rows (the paper's definition), with each other group (fairlearn's
+        differences and ratios), or with the unweighted mean of the groups.
+    as_ratio : bool
+        The smallest ratio (1 is equality, higher is better) in place of the largest difference.
+    given : str or list of str, optional
+        Attributes within whose values the groups are compared: those of a department with all rows of that
+        department. The result is the worst of them.
+    min_share : float
+        Groups with a smaller share of all rows are left out of the comparison. So are groups that have no
+        rows of a class that the metric is a rate of.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> confusion = mf.Confusion.from_predictions([1, 1, 1, 1], [1, 0, 1, 1], ["a", "a", "b", "b"])
+    >>> mf.disparity(mf.recall(1), over="group")(confusion)
+    0.25
+    >>> mf.disparity(mf.recall(1), over="group", to="pairs", as_ratio=True)(confusion)
+    0.5
+    """
+    if not isinstance(metric, Metric):
+        raise ValueError(f"disparity: metric must be a Metric, got {brief(metric)}")
+    return comparison("disparity", metric, over, to, as_ratio, given, min_share)
+
+
+@recorded
+def worst(metric: Metric, over: Over, min_share: float = 0.0) -> Metric:
+    """Return the worst value of a metric over the groups that the attributes ``over`` make.
+
+    The worst is the largest where lower is better, and the smallest otherwise.
+
+    Parameters
+    ----------
+    metric : Metric
+        What is looked at in each group.
+    over : str or list of str
+        One attribute, or several for their intersections.
+    min_share : float
+        Groups with a smaller share of all rows are left out. So are groups that have no rows of a class that
+        the metric is a rate of.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> confusion = mf.Confusion.from_predictions([1, 1, 1, 1], [1, 0, 1, 1], ["a", "a", "b", "b"])
+    >>> mf.worst(mf.recall(1), over="group")(confusion)
+    0.5
+    """
+    if not isinstance(metric, Metric):
+        raise ValueError(f"worst: metric must be a Metric, got {brief(metric)}")
+    return Worst(metric, attributes(over, "worst"), _share(min_share, "worst"))
+
+
+def comparison(
+    name: str, metric: Metric, over: Over, to: To, as_ratio: bool, given: Over | None, min_share: float
+) -> Disparity:
+    """Return the disparity that a function of this name was asked for, its options checked."""
+    if to not in ("overall", "pairs", "mean"):
+        raise ValueError(f"{name}: to must be 'overall', 'pairs' or 'mean', got {brief(to)}")
+    if not isinstance(as_ratio, bool | np.bool_):
+        raise ValueError(f"{name}: as_ratio must be True or False, got {brief(as_ratio)}")
+    within = None if given is None else attributes(given, name, "given")
+    return Disparity(metric, attributes(over, name), to, bool(as_ratio), within, _share(min_share, name))
+
+
+def _share(min_share: float, name: str) -> float:
+    share = finite(min_share)
+    if share is None or not 0 <= share < 1:
+        raise ValueError(
+            f"{name}: min_share must be a share of the rows from 0 to below 1, got {brief(min_share)}"
+        )
+    return share

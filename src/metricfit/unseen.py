@@ -1,0 +1,74 @@
+"""Rows with attribute values that were not there in fit: the rule that is best for all rows together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from metricfit.data.confusion import Axes, Cells
+from metricfit.exceptions import InfeasibleError
+from metricfit.functions.binding import Binding
+from metricfit.metrics import Constraint, Metric
+from metricfit.policy import Policy
+from metricfit.problem import Problem
+from metricfit.result import Result
+
+# The one value that each attribute has where all rows are one group.
+EVERYBODY = "overall"
+
+Again = Callable[[Sequence[Constraint], dict[str, str]], Result]
+
+
+def with_overall(result: Result, problem: Problem, again: Again) -> Result:
+    """Return the result with a policy that also decides rows of cells not seen in fit.
+
+    A row of no known group is in no constraint on groups, so the rule is the best for all rows together, under the
+    constraints that need no attributes.
+
+    Parameters
+    ----------
+    result : Result
+        What was solved.
+    problem : Problem
+        Its objective and constraints.
+    again : callable
+        Solves for the same objective with other constraints, all rows having the same attributes.
+    """
+    policy = result.policy
+    if not isinstance(policy, Policy):
+        raise ValueError(
+            "unseen='overall' needs the plug-in oracle; models of an oracle that retrains have no such rule"
+        )
+    if not policy.axes.cells.names:
+        return result
+    axes, same = policy.axes, dict.fromkeys(policy.axes.cells.names, EVERYBODY)
+    one = Axes(axes.classes, axes.decisions, Cells(tuple(same), (tuple(same.values()),)))
+    if not _makes_sense(problem.objective, one):
+        raise ValueError(
+            f"unseen='overall': the objective {problem.objective} is about named values of attributes, so there is no "
+            "rule that is best for all rows together; use unseen='error'"
+        )
+    alone = Axes(axes.classes, axes.decisions)
+    kept = [c for c in problem.constraints if _makes_sense(c.metric, alone)]
+    try:
+        found = again(kept, same)
+    except InfeasibleError:
+        warnings.warn(
+            "unseen='overall': no one rule for all rows keeps the constraints "
+            f"{', '.join(map(str, kept))}, so rows of unseen values are decided without them",
+            stacklevel=4,
+        )
+        found = again((), same)
+    return replace(result, policy=replace(policy, overall=replace(found.policy, axes=alone)))
+
+
+def _makes_sense(metric: Metric, axes: Axes) -> bool:
+    """Whether a metric can be computed where all rows are in one cell."""
+    try:
+        metric.bind(Binding.of(axes, np.full((1, axes.n), 1 / axes.n)))
+    except ValueError:
+        return False
+    return True
