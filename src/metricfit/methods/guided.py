@@ -1,4 +1,4 @@
-"""Guided search on counted labels, the default where labels are counted: calibrated rules, then labels have the last word."""
+"""Guided search, the default where labels are counted: calibrated rules first, then labels have the last word."""
 
 from __future__ import annotations
 

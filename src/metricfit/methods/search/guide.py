@@ -1,4 +1,4 @@
-"""The guide of a search on counted labels: the problem on calibrated probabilities, corrected by what the labels say."""
+"""The guide of a search on counted labels: the calibrated problem, corrected by what the labels say."""
 
 from __future__ import annotations
 
