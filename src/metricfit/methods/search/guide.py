@@ -68,7 +68,7 @@ class Guide:
             factor = following
 
     def _agree(self, counted: FloatArray, expected: FloatArray) -> bool:
-        """Return whether labels and probabilities say the same of every constraint, as they do of shares of decisions."""
+        """Return whether labels and probabilities say the same of all constraints, as of shares of decisions."""
         return all(
             abs(one.violation(counted) - other.violation(expected)) <= FEASIBLE
             for one, other in zip(self.labels.limits, self.program.limits, strict=True)
@@ -90,6 +90,7 @@ class Guide:
 
     def _solved(self, program: Program, factor: FloatArray, attempt: int) -> tuple[Outcome, FloatArray]:
         """Solve with corrected counts; return the outcome and its mixture of the rules known then."""
+        self.walk.check()
         oracle = CorrectedOracle(self.soft, factor) if attempt else self.soft
         trial = self.walk.beside(program, oracle, self.settings.guide_tol if attempt else None)
         for vertex in self.known:  # their rules stay as they are, only their counts change
