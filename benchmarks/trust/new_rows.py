@@ -92,7 +92,8 @@ class Tally:
         answered = [len(self.broken[c]) for c in (0.95, 0.5)]
         noise = 2 * np.sqrt(0.05 * 0.95 / max(answered[0], 1))
         return (
-            f"{name:24} broken: plain {share(self.broken[None])}, .95 {share(self.broken[0.95])} (bar {0.05 + noise:.3f}), "
+            f"{name:24} broken: plain {share(self.broken[None])}, "
+            f".95 {share(self.broken[0.95])} (bar {0.05 + noise:.3f}), "
             f".5 {share(self.broken[0.5])}; no answer {self.none[0.95]}/{self.none[0.5]}; price {price:+.4f}; "
             f"covered: value {share(self.covered)}, constraints {share(self.held)}; "
             f"expected costs {np.median(self.cost):.1f} solves"

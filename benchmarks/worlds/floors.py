@@ -93,13 +93,21 @@ def report(found: dict[str, np.ndarray]) -> None:
         )
     behind = found["local"][:, 0] - found["default"][:, 0]
     behind = behind[~np.isnan(behind)]
-    print(f"default at least local - .005 in {np.mean(behind <= 0.005):.3f} (bar .98), at worst {-behind.max():+.4f} (bar -.03)\n")
+    print(
+        f"default at least local - .005 in {np.mean(behind <= 0.005):.3f} (bar .98), "
+        f"at worst {-behind.max():+.4f} (bar -.03)\n"
+    )
 
 
 def limits(seeds) -> None:
     """Print how values follow the limit: a change of 1e-12, and 20 levels."""
     worst = {"default": [0.0, 0.0], "calibrated": [0.0, 0.0]}
-    for name, kind in (("satimage", "linear"), ("pageblocks", "boosted"), ("abalone", "linear"), ("too_sure", "linear")):
+    for name, kind in (
+        ("satimage", "linear"),
+        ("pageblocks", "boosted"),
+        ("abalone", "linear"),
+        ("too_sure", "linear"),
+    ):
         for seed in seeds:
             s = split(name, kind, seed)
             c, floor = list(floors(s, seed))[1]
@@ -110,13 +118,20 @@ def limits(seeds) -> None:
                 rises = np.nanmax(v[1:20] - np.fmin.accumulate(v[:19]))
                 worst[way][0] = max(worst[way][0], abs(v[20] - v[19]))
                 worst[way][1] = max(worst[way][1], rises)
-                print(f"{s.name} {seed} {way}: 1e-12 {abs(v[20] - v[19]):.2e}, largest rise {rises:+.4f}", flush=True)
+                print(
+                    f"{s.name} {seed} {way}: 1e-12 {abs(v[20] - v[19]):.2e}, largest rise {rises:+.4f}",
+                    flush=True,
+                )
     for way, (tiny, rise) in worst.items():
-        print(f"{way}: limit + 1e-12 changes the value by {tiny:.1e} at most; a stricter limit gains {rise:+.4f} at most")
+        print(
+            f"{way}: limit + 1e-12 changes the value by {tiny:.1e} at most; a stricter limit gains {rise:+.4f} at most"
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for part in ("few", "many", "limits"):
         parser.add_argument(f"--{part}", action="store_true")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
@@ -124,7 +139,9 @@ def main() -> None:
     given = parser.parse_args()
     every = not (given.few or given.many or given.limits)
     if given.few or every:
-        sets = [(n, k, None) for n in PAPER for k in KINDS] + [(n, "linear", None) for n in (*OWN, *GENERATED)]
+        sets = [(n, k, None) for n in PAPER for k in KINDS] + [
+            (n, "linear", None) for n in (*OWN, *GENERATED)
+        ]
         report(compare(sets, given.seeds, given.ways))
     if given.many or every:
         report(compare([("covtype", k, r) for r in (20_000, 80_000) for k in KINDS], given.seeds, given.ways))

@@ -2,7 +2,8 @@
 
     METRICFIT_DATA=... python benchmarks/worlds/free.py [--sets abalone news20_cv ...] [--seeds 0 1]
 
-G-mean, macro-F1 and min-recall alone, H-mean under coverage; and for every data set, what plain argmax has (do no harm).
+G-mean, macro-F1 and min-recall alone, H-mean under coverage; and for every data set what plain argmax has, so that
+doing no harm can be seen.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def on_new_rows(policy, s, metric) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sets", nargs="+", default=[*PAPER, *OWN, *GENERATED, *NETWORKS])
     parser.add_argument("--ways", nargs="+", default=list(WAYS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
@@ -59,7 +62,11 @@ def main() -> None:
                         told += f"  {way} {line[-1]:.4f} ({seconds:.2f} s {family})"
                     found[task].append(line)
                     print(f"{s.name} {seed} {task}: argmax {line[0]:.4f}{told}", flush=True)
-    print(f"\n{'new rows':20s} {'argmax':>10s} " + " ".join(f"{way:>10s}" for way in given.ways) + "   default - argmax at worst")
+    print(
+        f"\n{'new rows':20s} {'argmax':>10s} "
+        + " ".join(f"{way:>10s}" for way in given.ways)
+        + "   default - argmax at worst"
+    )
     for task, lines in found.items():
         a = np.array(lines)
         worst = f"{np.nanmin(a[:, 1] - a[:, 0]):+.4f}" if not TASKS[task][1] else ""

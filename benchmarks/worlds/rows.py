@@ -60,7 +60,7 @@ def split(name: str, kind: str = "linear", seed: int = 0, rows: int | None = Non
     with np.load(kept) as z:
         return Split(
             f"{name} {kind}",
-            *(z[key] if key in z else None for key in ("P", "y", "Q", "z", "cells", "new_cells")),
+            *(z.get(key) for key in ("P", "y", "Q", "z", "cells", "new_cells")),
         )
 
 

@@ -152,7 +152,8 @@ class UnconfirmedError(ValueError):
         need = (
             f"About {rows:,} rows would be needed. Give more rows, relax a limit, or lower the confidence"
             if rows is not None
-            else "Even on the rows it was tuned on no policy keeps them with room to spare, so more rows would not help: "
+            else "Even on the rows it was tuned on no policy keeps them with room to spare, so more rows would not "
+            "help: "
             "relax a limit or drop a constraint"
         )
         super().__init__(

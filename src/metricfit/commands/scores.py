@@ -100,7 +100,7 @@ def read_scores(
             wanted, classes = _classes(wanted, prefix, values, as_texts=format_of(path) == "csv")
         if label is not None and not len(table):
             raise ValueError("the table has a header and no rows; give at least one row")
-        labels = None if label is None else _labels(values, codes, label, classes, prefix)
+        labels = None if label is None else _labels(values, np.asarray(codes), label, classes, prefix)
         return Scores(
             _probabilities(table, wanted, normalize),
             tuple(classes),

@@ -111,8 +111,8 @@ class MetricClassifier(Decider):
         cell and class, or on classes and then on the cells of each class, whichever had the lower log loss on
         held-out rows.
     tuned_on_ : OutOfFold
-        With ``keep_proba``: ``rows`` and ``proba``, the rows of the data and their probabilities, each from a model that
-        did not see the row (with ``cv=None`` or a frozen estimator from the one there is).
+        With ``keep_proba``: ``rows`` and ``proba``, the rows of the data and their probabilities, each from a model
+        that did not see the row (with ``cv=None`` or a frozen estimator from the one there is).
     classes_ : ndarray of shape (n,)
         The classes, in the order of the columns of `predict_proba`.
     n_features_in_ : int

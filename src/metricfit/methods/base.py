@@ -205,11 +205,15 @@ class Walk:
 
     def spend(self, calls: int = 1) -> None:
         """Count passes over the rows; end the walk when the budget is used up."""
+        self.check(calls)
+        self.budget.calls += calls
+
+    def check(self, calls: int = 1) -> None:
+        """End the walk when the budget does not have so many passes; a first one is made however late it is."""
         if self.budget.left < calls:
             raise Exhausted("max_calls")
         if self.budget.late and self.vertices:
             raise Exhausted("max_seconds")
-        self.budget.calls += calls
 
     def ask_all(self, losses: Sequence[FloatArray]) -> list[int]:
         """Ask for the best rules for several losses, in one pass if the oracle can, as far as the budget goes."""

@@ -1,4 +1,4 @@
-"""Guided search on counted labels, the default where labels are counted: calibrated rules, then labels have the last word."""
+"""Guided search, the default where labels are counted: calibrated rules first, then labels have the last word."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ CLOSE = (Stage(1, None, 10.0), Stage(2, NEAR, FIRST))
 class Guided(Method):
     """Solve the calibrated problem exactly, then search the labels from there.
 
-    The plug-in rule of a loss is the cheapest one by calibrated probabilities, not by counted labels. So the problem is
-    solved on calibrated probabilities first, with its counts corrected by what the labels say of its mixture. Where
-    labels and probabilities disagree about a constraint, which must hold on the labels, the best of its rules are then
-    polished weight by weight and mixed as well as the labels' own master problem can. No bound is claimed; ``result.calibrated`` has that of the
-    calibrated problem.
+    The plug-in rule of a loss is the cheapest one by calibrated probabilities, not by counted labels. So the problem
+    is solved on calibrated probabilities first, with its counts corrected by what the labels say of its mixture.
+    Where labels and probabilities disagree about a constraint, which must hold on the labels, the best of its rules
+    are then polished weight by weight and mixed as well as the labels' own master problem can. No bound is claimed;
+    ``result.calibrated`` has that of the calibrated problem.
 
     Parameters
     ----------
@@ -67,15 +67,18 @@ class Guided(Method):
                 f"{self.name} needs an oracle that can count rows by their probabilities; use another method"
             )
         guide, last = Guide(program, walk, soft, self.settings), None
+        plain = [argmax_loss(program), balanced_loss(program, walk.oracle.margins)]
+        for loss in plain:  # counted first: a small budget ends with the better of them
+            guide.ask(loss)
         for last in guide.rounds():
             if program.limits:
                 yield last
         if last is not None and guide.agreed:
-            # Labels say no more of the constraints than probabilities do, so there is nothing to search for. Of the rounds
-            # the last one is the answer: the best one by labels would be the luckiest.
+            # Labels say no more of the constraints than probabilities do, so there is nothing to search for. Of the
+            # rounds the last one is the answer: the best one by labels would be the luckiest.
             yield last
             return
-        for loss in (argmax_loss(program), balanced_loss(program, walk.oracle.margins)):
+        for loss in plain:
             yield walk.single(guide.ask(loss))
         yield walk.single(guide.without_limits())
         yield from self._polished(program, walk)
@@ -87,7 +90,7 @@ class Guided(Method):
         return fewer_rules(program, walk, best, slack) if convex and best.weights.ndim == 2 else best
 
     def _polished(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Improve the best single rules weight by weight; labels and probabilities count half, in the end labels alone."""
+        """Improve the best single rules weight by weight; labels count half, in the end they count alone."""
         profile, rows = Profile(program), walk.oracle.sample()
         trust = 0.0 if rows is None else trust_in(rows, self.settings)
 

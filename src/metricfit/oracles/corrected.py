@@ -1,8 +1,8 @@
 """Soft labels set right by counted ones: each kind of hit is scaled by what the labels say of it.
 
-Calibrated probabilities can still be wrong for the rows that a rule picks. So the counts of a rule are multiplied, decision
-by decision, by the ratio of counted to expected hits that the present mixture has. The cheapest rule for the scaled
-counts is the plug-in rule of the scaled loss, so that the corrected problem has an exact oracle too.
+Calibrated probabilities can still be wrong for the rows that a rule picks. So the counts of a rule are multiplied,
+decision by decision, by the ratio of counted to expected hits that the present mixture has. The cheapest rule for the
+scaled counts is the plug-in rule of the scaled loss, so that the corrected problem has an exact oracle too.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def _distances(metric: Distance, limit: float, binding: Binding) -> Iterator[Cla
 
 
 def _linear(metric: Metric, sense: Sense, limit: float, binding: Binding) -> Iterator[Claim]:
-    """Yield a claim on a mean over all rows (a cost, say), whose coefficients depend on no class prior; else no sound one."""
+    """Yield a claim on a mean over all rows (a cost, say) whose coefficients know no class prior; else no sound one."""
     why = "it is no rate, no comparison of rates by groups and no mean over rows"
     if binding.mask.all() and metric.curvature is Curvature.LINEAR:
         axes = binding.axes

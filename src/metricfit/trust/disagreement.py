@@ -37,8 +37,8 @@ def warn_if_labels_disagree(result: Any) -> None:
         if not counted.low <= record.value <= counted.high and counted.low < counted.high:
             warnings.warn(
                 f"{record.name}: calibrated probabilities say {record.value:.3f}, the labels of the same rows "
-                f"{counted.value:.3f} [{counted.low:.3f}, {counted.high:.3f}]. Use confusion='labels', where the labels "
-                "have the last word",
+                f"{counted.value:.3f} [{counted.low:.3f}, {counted.high:.3f}]. Use confusion='labels', where the "
+                "labels have the last word",
                 CalibrationWarning,
                 stacklevel=4,
             )

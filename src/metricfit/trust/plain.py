@@ -14,17 +14,17 @@ from metricfit.policy import Policy, Rule
 from metricfit.problem import Problem, Program
 from metricfit.types import FloatArray
 
-# How many standard errors of the difference the search must gain over the most probable class where nothing constrains it.
+# How many standard errors of the difference an unconstrained search must gain over the most probable class.
 ERRORS = 2.0
 
 
 def plain_rule(problem: Problem, given: OracleBase, walk: Walk, policy: Policy, u: FloatArray) -> Walk | None:
     """Return a walk that ends at the plain rule to prefer, or None where the search is to be preferred.
 
-    ``given`` counts labels with the model's own probabilities, ``walk`` has found the ``policy`` with ``u``. A plain rule
-    that keeps the constraints and has a better value is preferred; so is the most probable class if nothing constrains
-    the problem and the search gains less than the noise of its gain, because what is tuned on these rows flatters itself on
-    them and the most probable class does not.
+    ``given`` counts labels with the model's own probabilities, ``walk`` has found the ``policy`` with ``u``. A plain
+    rule that keeps the constraints and has a better value is preferred; so is the most probable class if nothing
+    constrains the problem and the search gains less than the noise of its gain, because what is tuned on these rows
+    flatters itself on them and the most probable class does not.
     """
     program = problem.bind(given.axes, given.margins)
     raw = walk.beside(program, given)

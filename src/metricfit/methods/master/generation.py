@@ -24,7 +24,7 @@ PATIENCE = 8
 def generate(
     program: Program, walk: Walk, columns: Columns, start: Iterate | None = None
 ) -> Iterator[Iterate]:
-    """Generate columns from the given ones, of which some mixture must keep the constraints: ``start``, if it is known."""
+    """Generate columns from given ones, of which a mixture must keep the constraints: ``start``, if it is known."""
     master, pricing, ageing = Master(program, walk), Pricing(program, walk, columns), Ageing(columns)
     alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
     previous, last, stuck = None, np.inf, False

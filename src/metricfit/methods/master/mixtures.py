@@ -27,7 +27,7 @@ FEW_ROWS = 200
 # Solves with some more rows; returns the unknowns and the multipliers of all rows that are in the program.
 Solve = Callable[[IntArray], tuple[FloatArray, FloatArray]]
 
-# Entries of a system up to which it is put together as a whole array, which takes a fraction of the time of sparse parts.
+# Entries of a system up to which it is put together as a whole array, which is faster than sparse parts.
 DENSE = 1 << 18
 
 

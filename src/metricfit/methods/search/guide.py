@@ -1,4 +1,4 @@
-"""The guide of a search on counted labels: the problem on calibrated probabilities, corrected by what the labels say."""
+"""The guide of a search on counted labels: the calibrated problem, corrected by what the labels say."""
 
 from __future__ import annotations
 
@@ -93,6 +93,7 @@ class Guide:
 
     def _solved(self, program: Program, factor: FloatArray, attempt: int) -> tuple[Outcome, FloatArray]:
         """Solve with corrected counts; return the outcome and its mixture of the rules known then."""
+        self.walk.check()
         oracle = CorrectedOracle(self.soft, factor) if attempt else self.soft
         trial = self.walk.beside(program, oracle, self.settings.guide_tol if attempt else None)
         for vertex in self.known:  # their rules stay as they are, only their counts change

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Settings:
     """How labels are searched.
 
-    Tuned on G-mean under precision floors, rows not used deciding: Abalone, PageBlock, MACHO and SatImage with linear and
-    boosted models, CovType with 20,000 rows (``benchmarks/worlds``).
+    Tuned on G-mean under precision floors, rows not used deciding: Abalone, PageBlock, MACHO and SatImage with linear
+    and boosted models, CovType with 20,000 rows (``benchmarks/worlds``).
 
     Attributes
     ----------

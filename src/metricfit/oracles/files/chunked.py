@@ -200,7 +200,7 @@ class ChunkedOracle(OracleBase):
         return other
 
     def calibrated(self) -> ChunkedOracle:
-        """Return this oracle on probabilities that are calibrated on the sample's labels, block by block as they are read.
+        """Return this oracle on probabilities calibrated on the sample's labels, block by block as they are read.
 
         One pass counts the mean of the calibrated probabilities.
         """
