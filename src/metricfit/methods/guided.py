@@ -26,7 +26,7 @@ from metricfit.problem import Program
 
 # The polish of a rule: violations cost little at first, so that a rule may leave the constraints for a better way in.
 BROAD = (Stage(1, None, 1.0), Stage(2, None, 10.0))
-CLOSE = (Stage(1, None, 10.0), Stage(2, NEAR, FIRST))
+CLOSE = (Stage(2, NEAR, FIRST),)
 
 
 class Guided(Method):
@@ -78,6 +78,7 @@ class Guided(Method):
             # rounds the last one is the answer: the best one by labels would be the luckiest.
             yield last
             return
+        yield from guide.moved()
         for loss in plain:
             yield walk.single(guide.ask(loss))
         yield walk.single(guide.without_limits())
@@ -101,8 +102,7 @@ class Guided(Method):
 
         for place in best(1.0, self.settings.polished):
             yield from polish(program, walk, profile, place, BROAD, trust)
-        # The best rule that nearly keeps the constraints, and the best that does: that may be one that gives a class up.
-        for place in dict.fromkeys([*best(1.0, 1), *best(FIRST, 1)]):
+        for place in best(FIRST, 1):
             yield from polish(program, walk, profile, place, CLOSE)
 
     def _mixed(self, program: Program, walk: Walk) -> Iterator[Iterate]:

@@ -30,7 +30,9 @@ class Guide:
     program : Program
         The problem by counted labels.
     walk : Walk
-        Where rules are counted by labels; its oracle can count the same rows by probabilities.
+        Where rules are counted by labels.
+    soft : OracleBase
+        Counts the same rows by their probabilities.
     settings : Settings
         How often, and how well.
     """
@@ -41,6 +43,7 @@ class Guide:
         generates = ColumnGeneration().refusal(self.program) is None
         self.method: Method = ColumnGeneration() if generates else Local(tries=1)
         self.agreed = False
+        self.u: FloatArray | None = None
         self.known: list[Vertex] = []
         self.places: dict[bytes, int] = {}
 
@@ -57,15 +60,51 @@ class Guide:
                 self.walk.guide = outcome
             mixture = self._counted(weights)
             counted = _mixed(self.walk.vertices, mixture)
-            u = self.labels.vector(counted)
-            self.agreed = self._agree(u, outcome.best.u)
-            yield Iterate(mixture, u, multipliers=outcome.best.multipliers)
+            self.u, self.factor = self.labels.vector(counted), factor
+            self.agreed = self._agree(self.u, outcome.best.u)
+            yield Iterate(mixture, self.u, multipliers=outcome.best.multipliers)
             following = label_factor(
                 counted, _mixed(self.known, weights), self.program.layout, self.walk.oracle.effective_rows
             )
             if np.abs(following / factor - 1).max() <= self.settings.factor_change:
                 return
             factor = following
+
+    def moved(self) -> Iterator[Iterate]:
+        """Yield mixtures of the guiding problem with each limit moved by as much as the labels miss it, or leave of it.
+
+        What they miss is added up, so that after a few moves the labels keep the limits, and not by much.
+        """
+        moves = np.zeros(len(self.labels.limits))
+        for _ in range(self.settings.moves if self.u is not None else 0):
+            missed = np.array([limit.violation(self.u) for limit in self.labels.limits])
+            if np.abs(missed).max() <= self.settings.missed or not self._some_of_all():
+                return
+            moves += missed
+            try:
+                _, weights = self._solved(self._with_limits(moves), self.factor, 1)
+            except InfeasibleError:
+                return
+            mixture = self._counted(weights)
+            self.u = self.labels.vector(_mixed(self.walk.vertices, mixture))
+            yield Iterate(mixture, self.u)
+
+    def _some_of_all(self) -> bool:
+        """Return whether no constraint is on a rate of nothing."""
+        return not any(np.isnan(limit.value(self.u)) for limit in self.labels.limits)
+
+    def _with_limits(self, moves: FloatArray) -> Program:
+        """Return the guiding problem with stricter limits, at most half of the way to what the metric can be."""
+        problem, limits = self.program.problem, []
+        for limit, move in zip(self.program.limits, moves, strict=True):
+            low, high = (float(end[0]) for end in limit.metric.reach())
+            asked, up = limit.constraint.limit, limit.constraint.sense == ">="
+            strictest = (asked + high) / 2 if up else (asked + low) / 2
+            wanted = asked + move if up else asked - move
+            limits.append(
+                replace(limit.constraint, limit=min(wanted, strictest) if up else max(wanted, strictest))
+            )
+        return replace(problem, constraints=tuple(limits)).bind(self.program.axes, self.soft.margins)
 
     def _agree(self, counted: FloatArray, expected: FloatArray) -> bool:
         """Return whether labels and probabilities say the same of every constraint, as they do of shares of decisions.

@@ -20,6 +20,10 @@ class Settings:
         The gap to which the rounds after the first are solved.
     factor_change : float
         Rounds end when no factor changes by more than this share.
+    moves : int
+        How often the limits of the guiding problem are moved by what the labels say of its mixture.
+    missed : float
+        By how much labels may miss a limit, or leave of it, without another move.
     polished : int
         How many rules are polished weight by weight.
     pricings : int
@@ -41,6 +45,8 @@ class Settings:
     rounds: int = 3
     guide_tol: float = 1e-3
     factor_change: float = 0.01
+    moves: int = 3
+    missed: float = 0.003
     polished: int = 3
     pricings: int = 3
     lines: int = 10
