@@ -325,8 +325,9 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     if asked is not given and not asked.exact and isinstance(policy, Policy):
         plain = plain_rule(problem, given, walk, policy, u)
         if plain is not None:
-            program, walk = plain.program, plain
-            policy, weights, u = _policy(program, walk, plain.single(len(plain.vertices) - 1))
+            walk, best = plain
+            program = walk.program
+            policy, weights, u = _policy(program, walk, best)
     if options.derandomise and isinstance(policy, Policy):
         policy, alone = _with_single(program, walk.oracle, policy)
     tensor = _tensor(walk, weights, program)

@@ -9,6 +9,7 @@ import numpy as np
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
 from metricfit.methods.column_generation import ColumnGeneration
+from metricfit.methods.history import Standing
 from metricfit.methods.local import infeasible
 from metricfit.methods.master import feasibility
 from metricfit.methods.master.columns import Columns
@@ -73,12 +74,17 @@ class Guided(Method):
         for last in guide.rounds():
             if program.limits:
                 yield last
-        if last is not None and guide.agreed:
-            # Labels say no more of the constraints than probabilities do, so there is nothing to search for. Of the
-            # rounds the last one is the answer: the best one by labels would be the luckiest.
+        # Where labels say no more of the constraints than probabilities do, there is nothing to search for. Of the rounds
+        # the last one is the answer: the best one by labels would be the luckiest.
+        if last is not None and guide.agreed and program.excess(last.u) <= FEASIBLE:
             yield last
             return
-        yield from guide.moved()
+        for last in guide.moved():
+            walk.guiding.append(last)
+            yield last
+        if last is not None and guide.agreed and program.excess(last.u) <= FEASIBLE:
+            walk.guiding.clear()
+            return
         for loss in plain:
             yield walk.single(guide.ask(loss))
         yield walk.single(guide.without_limits())
@@ -86,7 +92,12 @@ class Guided(Method):
         yield from self._mixed(program, walk)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
-        """Drop rules that do nothing."""
+        """Prefer the guide's own mixture where the search gains next to nothing over it; drop rules that do nothing."""
+        standing = Standing.of(program, best.u)
+        for iterate in walk.guiding:
+            found = Standing.of(program, iterate.u)
+            if found.kept and standing.kept and found.value <= standing.value + self.settings.worth:
+                best = iterate
         convex = ColumnGeneration().refusal(program) is None
         return fewer_rules(program, walk, best, slack) if convex and best.weights.ndim == 2 else best
 

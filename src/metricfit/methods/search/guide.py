@@ -20,6 +20,8 @@ from metricfit.types import FloatArray
 
 # Rules of less weight in a mixture are not counted.
 LIGHT = 1e-9
+# A limit that labels miss is moved by so much more: rows come one by one.
+PUSH = 1e-4
 
 
 class Guide:
@@ -78,9 +80,9 @@ class Guide:
         moves = np.zeros(len(self.labels.limits))
         for _ in range(self.settings.moves if self.u is not None else 0):
             missed = np.array([limit.violation(self.u) for limit in self.labels.limits])
-            if np.abs(missed).max() <= self.settings.missed or not self._some_of_all():
+            if -self.settings.missed <= missed.max() <= FEASIBLE or not self._some_of_all():
                 return
-            moves += missed
+            moves += missed + (missed > FEASIBLE) * PUSH
             try:
                 _, weights = self._solved(self._with_limits(moves), self.factor, 1)
             except InfeasibleError:
@@ -112,7 +114,7 @@ class Guide:
         Of a rate of nothing, such as the precision of a class that is given up, neither says anything.
         """
         return all(
-            abs(one.value(counted) - other.value(expected)) <= FEASIBLE
+            abs(one.value(counted) - other.value(expected)) <= self.settings.missed
             for one, other in zip(self.labels.limits, self.program.limits, strict=True)
         )
 

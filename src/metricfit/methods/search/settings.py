@@ -23,7 +23,10 @@ class Settings:
     moves : int
         How often the limits of the guiding problem are moved by what the labels say of its mixture.
     missed : float
-        By how much labels may miss a limit, or leave of it, without another move.
+        How much of a limit labels may leave without another move; and how far labels and probabilities may differ about
+        a constraint and still agree.
+    worth : float
+        What the search must gain by labels over the guide's own mixture, which is less lucky, to be preferred to it.
     polished : int
         How many rules are polished weight by weight.
     pricings : int
@@ -46,7 +49,8 @@ class Settings:
     guide_tol: float = 1e-3
     factor_change: float = 0.01
     moves: int = 3
-    missed: float = 0.003
+    missed: float = 0.002
+    worth: float = 0.004
     polished: int = 3
     pricings: int = 3
     lines: int = 10
