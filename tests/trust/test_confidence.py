@@ -27,9 +27,9 @@ FLOOR = mf.recall(1) >= 0.8
 
 
 def test_the_population_keeps_the_limit():
-    """Of 16 draws at most one or two may break it by chance; without confidence about half do."""
+    """Of 10 draws one or two may break it by chance; without confidence about half do."""
     broken, answered = {None: 0, 0.9: 0}, 0
-    for draw in range(16):
+    for draw in range(10):
         places = np.random.default_rng(draw).choice(len(Y), 600, replace=False)
         for level in broken:
             try:
@@ -39,9 +39,9 @@ def test_the_population_keeps_the_limit():
             answered += level is not None
             recall = result.policy.evaluate(PROBA, Y, "recall(1)")["value"][0]
             broken[level] += recall < 0.8
-    assert answered >= 12
-    assert broken[0.9] <= 4
-    assert broken[None] >= 3
+    assert answered >= 7
+    assert broken[0.9] <= 3
+    assert broken[None] >= 2
 
 
 def test_the_result_says_how():
