@@ -197,3 +197,7 @@ def test_texts_that_are_no_utf8_are_bad_data(here, capsys):
     with pa.OSFile("scores.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     fails(capsys, (fit(scores="scores.arrow"), 4), "scores.arrow: column 'label' cannot be read")
+    table = pa.table({"p_a": bad, "p_b": [0.5, 0.5], "label": ["a", "b"]})
+    with pa.OSFile("scores.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    fails(capsys, (fit(scores="scores.arrow"), 4), "column 'p_a' must hold numbers; it cannot be read")

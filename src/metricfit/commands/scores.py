@@ -213,7 +213,10 @@ def _same_number(text: str, value: Label) -> bool:
 
 def _numbers(table: Any, name: str) -> FloatArray:
     column = table[name]
-    array = np.asarray(column.to_numpy())
+    try:
+        array = np.asarray(column.to_numpy())
+    except Exception as error:  # pyarrow's own, of several kinds: texts that are no UTF-8, say
+        raise ValueError(f"column {name!r} must hold numbers; it cannot be read: {error}") from error
     if not len(array):
         return np.zeros(0)  # nothing to tell the type by
     if array.dtype.kind not in "fiub":
