@@ -231,3 +231,17 @@ def test_classifier_takes_missing_and_unseen_values():
         mf.MetricClassifier(OneColumn(), "accuracy", attributes="sex").fit(X, y)
     with pytest.raises(ValueError, match="unknown unseen 'guess'"):
         mf.MetricClassifier(OneColumn(), "accuracy", unseen="guess").fit(X, y)
+
+
+def test_exports_decide_unseen_values_too():
+    limits = [LIMIT, mf.recall(1) >= 0.8]
+    how = {"confusion": "model", "method": "column_generation", "unseen": "overall"}
+    policy = mf.optimize(PROBA, Y, "accuracy", limits, sensitive_features=FRAME[["sex"]], **how).policy
+    rule = policy.deterministic.otherwise
+    assert rule is not None
+    assert rule.attributes == ()
+    space: dict[str, object] = {}
+    exec(policy.to_python(), space)
+    other = pd.DataFrame({"sex": ["X"] * 50})
+    made = [space["decide"](row, ("X",)) for row in PROBA[:50].tolist()]
+    assert made == policy.decide(PROBA[:50], other, "never").tolist()

@@ -67,7 +67,8 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         proba, features = self._inputs(X, sensitive_features)
         if key is None and self.randomize == "hash":
             # A tree of eight leaves has eight different rows of probabilities, and rounding changes them.
-            key = feature_words(X, len(proba))
+            # A blind policy must not tell rows apart by what it does not see.
+            key = feature_words(self.estimator_.visible(X) if self.blind else X, len(proba))
         made = self.policy_.decide(
             proba, features, randomize=self.randomize, random_state=self._seed, key=key
         )

@@ -101,10 +101,14 @@ class JointModel:
         """Names of the features, if the model keeps them."""
         return self.model.feature_names_in_
 
+    def visible(self, X: Any) -> Any:
+        """Return the features without the columns that the model must not see."""
+        return without(X, self.dropped)
+
     def joint_proba(self, X: Any) -> FloatArray:
         """Return the probability of each pair, cell by cell."""
         pairs = np.arange(self.cells * len(self.classes_))
-        return class_proba(self.model, without(X, self.dropped), pairs)
+        return class_proba(self.model, self.visible(X), pairs)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class."""

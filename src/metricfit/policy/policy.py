@@ -289,7 +289,8 @@ class Policy(Exportable):
     def deterministic(self) -> DeterministicRule:
         """The rule of ``randomize="never"``, in the form that exports start from."""
         alone = [mixture[index].loss for mixture, index in zip(self.rules, self.single, strict=True)]
-        return DeterministicRule.of(self.axes, self.layout, alone, self.calibration)
+        beyond = None if self.overall is None else self.overall.deterministic
+        return DeterministicRule.of(self.axes, self.layout, alone, self.calibration, beyond)
 
     def evaluate(
         self,
