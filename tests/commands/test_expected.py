@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from metricfit.calibration import Calibration
-from metricfit.report.expected import of_policy
 from metricfit.data.rows import Rows
 from metricfit.oracles import PluginOracle
 from metricfit.policy import Policy, Rule
+from metricfit.report.expected import of_policy
 
 
 def test_a_policy_is_judged_with_its_calibration():

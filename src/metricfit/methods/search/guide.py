@@ -78,9 +78,11 @@ class Guide:
         What they miss is added up, so that after a few moves the labels keep the limits, and not by much.
         """
         moves = np.zeros(len(self.labels.limits))
-        for _ in range(self.settings.moves if self.u is not None else 0):
+        for _ in range(self.settings.moves):
+            if self.u is None or any(np.isnan(limit.value(self.u)) for limit in self.labels.limits):
+                return  # no mixture to move from, or one that gives up what a limit is about
             missed = np.array([limit.violation(self.u) for limit in self.labels.limits])
-            if -self.settings.missed <= missed.max() <= FEASIBLE or not self._some_of_all():
+            if -self.settings.missed <= missed.max() <= FEASIBLE:
                 return
             moves += missed + (missed > FEASIBLE) * PUSH
             try:
@@ -90,10 +92,6 @@ class Guide:
             mixture = self._counted(weights)
             self.u = self.labels.vector(_mixed(self.walk.vertices, mixture))
             yield Iterate(mixture, self.u)
-
-    def _some_of_all(self) -> bool:
-        """Return whether no constraint is on a rate of nothing."""
-        return not any(np.isnan(limit.value(self.u)) for limit in self.labels.limits)
 
     def _with_limits(self, moves: FloatArray) -> Program:
         """Return the guiding problem with stricter limits, at most half of the way to what the metric can be."""
