@@ -2,8 +2,8 @@
 
     METRICFIT_DATA=... python benchmarks/worlds/floors.py [--few] [--many] [--limits] [--seeds 0 1]
 
-``--few``: the paper's sets, scikit-learn's own and generated ones that are miscalibrated; ``--many``: CovType with 20,000 and
-80,000 rows; ``--limits``: the same problem at neighbouring limits. Without any, all three.
+``--few``: the paper's sets, scikit-learn's own and generated ones that are miscalibrated; ``--many``: CovType with
+20,000 and 80,000 rows; ``--limits``: the same problem at neighbouring limits. Without any, all three.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class Guided(Method):
         for last in guide.rounds():
             if program.limits:
                 yield last
-        # Where labels say no more of the constraints than probabilities do, there is nothing to search for. Of the rounds
-        # the last one is the answer: the best one by labels would be the luckiest.
+        # Where labels say no more of the constraints than probabilities do, there is nothing to search for. Of the
+        # rounds the last one is the answer: the best one by labels would be the luckiest.
         if last is not None and guide.agreed and program.excess(last.u) <= FEASIBLE:
             yield last
             return

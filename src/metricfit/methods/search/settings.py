@@ -50,7 +50,7 @@ class Settings:
     factor_change: float = 0.01
     moves: int = 3
     missed: float = 0.002
-    worth: float = 0.004
+    worth: float = 0.002
     polished: int = 3
     pricings: int = 3
     lines: int = 10
