@@ -95,7 +95,6 @@ def losses(oracle, layout, count=3):
 def check_equal(oracle, memory, tolerance):
     assert oracle.axes == memory.axes
     np.testing.assert_allclose(oracle.margins, memory.margins, rtol=0, atol=tolerance)
-    np.testing.assert_allclose(oracle.prior_shift, memory.prior_shift, rtol=0, atol=1e-12)
     for layout in ("diagonal", "full"):
         asked = losses(oracle, layout)
         for vertex, loss in zip(oracle.many(asked, layout), asked, strict=True):

@@ -1,0 +1,188 @@
+"""Guided search on counted labels: never behind simple methods, limits kept on the labels, steady, and robust."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+
+import metricfit as mf
+from metricfit.exceptions import OverfitWarning
+from metricfit.methods import Plugin
+
+
+@cache
+def bent(seed, rows=600, prior=(3.0, 1.5, 0.8), bend=0.4):
+    """Draw labels from probabilities, and return these bent: factors per class and a power, as no model is right."""
+    random = np.random.default_rng(seed)
+    true = random.dirichlet(prior, rows)
+    y = (true.cumsum(axis=1) > random.random((rows, 1))).argmax(axis=1)
+    proba = true ** random.uniform(0.6, 1.6) * np.exp(bend * random.normal(size=len(prior)))
+    return proba / proba.sum(axis=1, keepdims=True), y
+
+
+def floors(seed):
+    """Return a precision floor for the rarest class, above its share, that rules can keep."""
+    return [f"precision(2) >= {[0.35, 0.5, 0.6][seed % 3]}"]
+
+
+BEHIND_GRID = pytest.mark.xfail(strict=True, reason="the search ends at .394, a grid of weights at .434")
+
+
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=BEHIND_GRID), 3, 4, 5])
+def test_it_is_never_behind_simple_methods_where_there_are_floors(seed):
+    proba, y = bent(seed)
+    found = mf.optimize(proba, y, "g_mean", floors(seed))
+    assert found.method == "guided"
+    assert all(record.violation <= 1e-9 for record in found.constraints)
+    others = {
+        "argmax": (Plugin(), 0.0),
+        "balanced": (Plugin(balanced=True), 0.0),
+        "grid": ("grid", 0.0),
+        "local": ("local", 0.005),
+    }
+    for name, (method, room) in others.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OverfitWarning)
+            try:
+                options = {"max_calls": 1000} if name == "grid" else {}
+                other = mf.optimize(
+                    proba, y, "g_mean", floors(seed), method=method, random_state=0, **options
+                )
+            except mf.InfeasibleError:
+                continue
+        if all(record.violation <= 1e-9 for record in other.constraints):
+            assert found.value >= other.value - room - 1e-12, name
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_limits_hold_on_the_labels_of_the_policy_as_it_is_deployed(seed):
+    proba, y = bent(seed)
+    limit = float(floors(seed)[0].split()[-1])
+    found = mf.optimize(proba, y, "g_mean", floors(seed))
+    chances = found.policy.decision_proba(proba)
+    assert chances[y == 2, 2].sum() >= (limit - 1e-9) * chances[:, 2].sum()
+    recalls = [chances[y == i, i].mean() for i in range(3)]
+    assert found.value == pytest.approx(np.prod(recalls) ** (1 / 3), abs=1e-9)
+    assert found.constraints[0].value == pytest.approx(
+        chances[y == 2, 2].sum() / chances[:, 2].sum(), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("limits", [(), ("precision(2) >= 0.5",)], ids=["free", "floor"])
+def test_it_claims_no_bound_and_says_what_the_calibrated_problem_proves(limits):
+    proba, y = bent(0)
+    found = mf.optimize(proba, y, "g_mean", limits)
+    assert (found.status, found.bound, found.gap, found.certified) == ("searched", np.inf, np.inf, False)
+    assert found.calibrated.value <= found.calibrated.bound <= found.calibrated.value + 1e-4
+    again = mf.optimize(proba, y, "g_mean", limits, confusion="calibrated")
+    assert again.value == pytest.approx(found.calibrated.value, abs=2e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_limit_changed_in_its_last_digits_changes_nothing(seed):
+    proba, y = bent(seed)
+    limit = float(floors(seed)[0].split()[-1])
+    values = [mf.optimize(proba, y, "g_mean", mf.precision(2) >= limit + e).value for e in (0.0, 1e-12)]
+    assert abs(values[1] - values[0]) < 1e-3
+
+
+@pytest.mark.xfail(
+    strict=True, reason="weights are polished in the order of the classes: values differ by .01 to .02"
+)
+@pytest.mark.parametrize("seed", range(2))
+def test_classes_in_another_order_are_the_same_problem(seed):
+    proba, y = bent(seed)
+    order = np.array([2, 0, 1])  # column j holds class order[j]
+    first = mf.optimize(proba, y, "g_mean", mf.precision(2) >= 0.5)
+    other = mf.optimize(proba[:, order], np.argsort(order)[y], "g_mean", mf.precision(0) >= 0.5)
+    assert other.calibrated.value == pytest.approx(first.calibrated.value, abs=1e-9)
+    assert other.value == pytest.approx(first.value, abs=1e-9)
+    np.testing.assert_allclose(
+        other.confusion.values, first.confusion.values[:, order][:, :, order], atol=1e-9
+    )
+
+
+def test_a_floor_that_no_policy_keeps_is_an_error():
+    proba, y = bent(0)
+    with pytest.raises(mf.InfeasibleError) as caught:
+        mf.optimize(proba, y, "g_mean", ["precision(2) >= 0.99", "recall(2) >= 0.9"])
+    assert max(caught.value.violations.values()) > 0.05
+
+
+@pytest.mark.parametrize("limits", [(), ("precision(2) >= 0.5",)], ids=["free", "floor"])
+@pytest.mark.parametrize("calls", [1, 2, 3, 5, 10, 30])
+def test_any_budget_of_calls_is_kept_and_has_an_answer(limits, calls):
+    proba, y = bent(0)
+    found = mf.optimize(proba, y, "g_mean", limits, max_calls=calls)
+    assert found.n_oracle_calls <= calls
+    assert found.status == "max_calls" if calls < 8 else found.status in ("max_calls", "searched")
+    assert found.value > 0.3
+    np.testing.assert_allclose(found.policy.decision_proba(proba).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("limits", [(), ("precision(2) >= 0.5",)], ids=["free", "floor"])
+def test_no_time_at_all_still_has_an_answer(limits):
+    proba, y = bent(0)
+    found = mf.optimize(proba, y, "g_mean", limits, max_seconds=1e-9)
+    assert found.status == "max_seconds"
+    assert found.n_oracle_calls <= 5
+    assert found.value > 0.3
+
+
+def hostile():
+    """Return rows, by name, in which something is as bad as it can be."""
+    proba, y = bent(3, 200)
+    random = np.random.default_rng(0)
+    one = np.where(y == 2, 0, y)
+    one[7] = 2
+    sure = np.eye(3)[np.where(random.random(len(y)) < 0.8, y, 0)]
+    group = random.integers(0, 2, len(y))
+    return {
+        "a class with one row": (proba, one, {}),
+        "a cell without a class": (
+            proba,
+            np.where((group == 1) & (y == 2), 1, y),
+            {"sensitive_features": group},
+        ),
+        "zeros and ones": (sure, y, {}),
+        "all probabilities equal": (np.full_like(proba, 1 / 3), y, {}),
+        "weights of 1e8": (proba, y, {"sample_weight": np.where(random.random(len(y)) < 0.5, 1e8, 1.0)}),
+        "weights from 1e-8 to 1e8": (proba, y, {"sample_weight": 10.0 ** random.uniform(-8, 8, len(y))}),
+    }
+
+
+@pytest.mark.parametrize("limits", [(), ("precision(0) >= 0.3",)], ids=["free", "floor"])
+@pytest.mark.parametrize("name", hostile())
+def test_bad_rows_have_a_sensible_answer(name, limits):
+    proba, y, given = hostile()[name]
+    found = mf.optimize(proba, y, "g_mean", limits, **given)
+    assert 0 <= found.value <= 1
+    assert all(record.violation <= 1e-9 for record in found.constraints)
+    plain = mf.optimize(proba, y, "g_mean", method=Plugin(), **given)
+    assert found.value >= plain.value - 1e-9 or limits
+    groups = {k: v for k, v in given.items() if k == "sensitive_features"}
+    chances = found.policy.decision_proba(proba, **groups)
+    assert np.isfinite(chances).all()
+    weight = given.get("sample_weight", np.ones(len(y)))
+    recalls = [np.average(chances[y == i, i], weights=weight[y == i]) for i in range(3)]
+    assert found.value == pytest.approx(np.prod(recalls) ** (1 / 3), abs=1e-6)
+
+
+def test_fewer_rows_than_classes_have_a_sensible_answer():
+    proba = np.random.default_rng(0).dirichlet(np.ones(6), 4)
+    found = mf.optimize(proba, [0, 3, 5, 3], "accuracy", "coverage(3) <= 0.5")
+    assert found.constraints[0].value <= 0.5 + 1e-9
+    assert 0 <= found.value <= 1
+
+
+def test_small_shares_of_weight_count():
+    """A class of a billionth of the weight keeps its floor by its own rows."""
+    proba, y = bent(1)
+    weight = np.where((y == 2) | (proba.argmax(axis=1) == 2), 1e-9, 1.0)
+    found = mf.optimize(proba, y, "g_mean", "precision(2) >= 0.6", sample_weight=weight)
+    chances = found.policy.decision_proba(proba)
+    decided = (weight * chances[:, 2]).sum()
+    assert (weight * chances[:, 2])[y == 2].sum() >= (0.6 - 1e-6) * decided

@@ -1,0 +1,63 @@
+"""Do no harm: plain rules where tuning gains no more than noise, the search where weights are needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import metricfit as mf
+from metricfit.methods import Plugin
+
+
+def fair_rows(seed, rows, n=5):
+    """Draw rows of equal classes with calibrated probabilities: plain argmax is best, and weights are noise."""
+    random = np.random.default_rng(seed)
+    proba = random.dirichlet(np.full(n, 0.5), rows)
+    return proba, (proba.cumsum(axis=1) > random.random((rows, 1))).argmax(axis=1)
+
+
+def macro_f1(y, decisions):
+    return mf.macro_f1()(mf.Confusion.from_predictions(y, decisions))
+
+
+@pytest.mark.parametrize("rows", [150, 600])
+def test_where_argmax_is_best_new_rows_lose_nothing(rows):
+    gains = []
+    for seed in range(6):
+        proba, y = fair_rows(seed, rows)
+        new, truth = fair_rows(100 + seed, 20_000)
+        found = mf.optimize(proba, y, "macro_f1")
+        gains.append(macro_f1(truth, found.policy.decide(new)) - macro_f1(truth, new.argmax(axis=1)))
+    assert np.mean(gains) >= -0.001
+
+
+def test_the_plain_rule_is_that_of_the_models_own_probabilities():
+    proba, y = fair_rows(1, 150)
+    found = mf.optimize(proba, y, "macro_f1")
+    plain = mf.optimize(proba, y, "macro_f1", method=Plugin())
+    np.testing.assert_array_equal(found.policy.decide(proba), proba.argmax(axis=1))
+    assert found.value == pytest.approx(plain.value, abs=1e-12)
+    assert found.policy.calibration is None
+    assert found.calibrated.value <= found.calibrated.bound
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_where_weights_are_needed_the_search_is_kept(seed):
+    """A class whose probabilities are five times too small is never decided without a weight."""
+    proba, y = fair_rows(seed, 2000, 3)
+    proba = proba * [1.0, 1.0, 0.2]
+    proba /= proba.sum(axis=1, keepdims=True)
+    new, truth = fair_rows(100 + seed, 20_000, 3)
+    new = new * [1.0, 1.0, 0.2]
+    new /= new.sum(axis=1, keepdims=True)
+    found = mf.optimize(proba, y, "macro_f1")
+    assert found.value > macro_f1(y, proba.argmax(axis=1)) + 0.02
+    assert macro_f1(truth, found.policy.decide(new)) > macro_f1(truth, new.argmax(axis=1)) + 0.02
+
+
+def test_under_constraints_a_plain_rule_must_keep_them():
+    proba, y = fair_rows(0, 600, 3)
+    found = mf.optimize(proba, y, "accuracy", "coverage(0) <= 0.2")
+    plain = mf.optimize(proba, y, "accuracy", "coverage(0) <= 0.2", method=Plugin())
+    assert plain.constraints[0].violation > 0.05
+    assert found.constraints[0].violation <= 1e-9
