@@ -67,10 +67,11 @@ python-%:
 	$(call install,$@,$(FOUND),--editable ".[dev]")
 	$(call run,$@)
 
-lint: $(VENV)/.installed-dev  ## check style, format and types
+lint: $(VENV)/.installed-dev  ## check style, format, types and the layers of the rooms
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-dev  ## compare the kernels with plain NumPy
 	$(BIN)/python benchmarks/kernels/oracle.py

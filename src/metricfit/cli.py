@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
+from metricfit import __version__
 from metricfit.commands.errors import CommandError, UsageError
 from metricfit.commands.interrupt import INTERRUPTED
 from metricfit.commands.task import expanded
@@ -87,6 +88,7 @@ def _run(given: list[str]) -> int:
     except CommandError as error:
         _say(str(error))
         if "--json" in given:
+            # Not needed for most commands, and it imports results, with them all that solves.
             from metricfit.commands.as_json import show
 
             show({"error": str(error), "exit_code": error.code, **error.details})
@@ -124,8 +126,6 @@ def build_parser() -> argparse.ArgumentParser:
     >>> build_parser().parse_args(["metrics", "g_mean"]).name
     'g_mean'
     """
-    from metricfit import __version__
-
     parser = Parser(
         prog="metricfit",
         description="Fit the metric you are judged by, under the constraints you must keep.",

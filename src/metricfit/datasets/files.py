@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from metricfit.datasets import openml
 from metricfit.datasets.registry import FILES, GROUP_NAMES
 from metricfit.exceptions import DatasetError
 from metricfit.messages import unknown
@@ -170,8 +171,6 @@ def sha256(array: Array) -> str:
 
 
 def _from_openml(name: str, place: str | os.PathLike[str] | None) -> Dataset:
-    from metricfit.datasets import openml
-
     looked = (
         f"{FOLDER_VARIABLE} is not set" if place is None else f"{FOLDER_VARIABLE}={place!r} has no {name}.npz"
     )

@@ -13,6 +13,7 @@ from metricfit.data.layout import Layout, expand, statistic
 from metricfit.data.rows import strata
 from metricfit.data.validation import check_lengths, check_weights
 from metricfit.oracles.base import OracleBase, Vertex
+from metricfit.policy.models import predictions
 from metricfit.types import FloatArray, IntArray
 
 
@@ -96,8 +97,6 @@ class RetrainOracle(OracleBase):
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Train for a loss; return the model and the statistic of its decisions."""
-        from metricfit.policy.models import predictions
-
         known = self._trained.get((layout, loss.tobytes()))
         if known is None:
             direction = loss / max(float(np.linalg.norm(loss)), np.finfo(float).tiny)
