@@ -20,6 +20,8 @@ class Sample:
         The rows; the weights sum to the effective number of rows.
     folds : list of slice
         The rows of each fold.
+    places : int array
+        Where the rows stand among those given.
     """
 
     proba: FloatArray
@@ -27,6 +29,7 @@ class Sample:
     cells: IntArray
     weights: FloatArray
     folds: list[slice]
+    places: IntArray
 
     @property
     def effective(self) -> float:
@@ -62,4 +65,5 @@ def sample(
         np.zeros(len(order), np.intp) if cells is None else np.asarray(cells)[order].astype(np.intp),
         some,
         [slice(start, end) for start, end in itertools.pairwise(ends) if end > start],
+        order,
     )

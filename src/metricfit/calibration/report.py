@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Report:
         One for each cell.
     candidates : tuple of Candidate
         In the order in which they were tried, from simple to rich.
+    held_out : tuple of arrays
+        Where the rows stand among those given, and their probabilities by the family chosen, fitted without them.
     """
 
     family: str
@@ -74,6 +76,7 @@ class Report:
     class_error_after: FloatArray
     cells: tuple[CellFacts, ...]
     candidates: tuple[Candidate, ...]
+    held_out: tuple[IntArray, FloatArray] = field(repr=False)
 
     def __str__(self) -> str:
         what = self.family + (", cells differ" if self.cells_differ else "")
@@ -132,4 +135,5 @@ def report_on(
         class_errors(made, rows.labels, rows.weights),
         tuple(CellFacts(*each) for each in facts),
         tuple(Candidate(e.name, e.ridge, float(share @ e.losses)) for e in entries),
+        (rows.places, made),
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from metricfit.data.confusion import Confusion
 from metricfit.data.layout import expand
 from metricfit.data.rows import Rows
 from metricfit.methods.base import Iterate, Walk, run
@@ -12,11 +15,11 @@ from metricfit.methods.local import Local
 from metricfit.methods.starts import argmax_loss, balanced_loss
 from metricfit.oracles.base import OracleBase
 from metricfit.policy import Policy, Rule
-from metricfit.problem import Problem, Program
+from metricfit.problem import Problem
 from metricfit.types import FloatArray
 
-# How many standard errors of the difference an unconstrained search must gain over the most probable class.
-ERRORS = 2.0
+# How many standard errors of the difference a rule must gain over the most probable class where nothing constrains it.
+ERRORS = 0.5
 # By how much a direct search must be better by labels to be preferred: the calibrated one is better on new rows.
 CLEARLY = 0.003
 
@@ -39,15 +42,13 @@ def plain_rule(
     plain = raw.ask_all(losses)
     if len(plain) < len(losses):
         return None
+    if not program.limits:
+        return _most_gain(problem, raw, walk.oracle, policy)
     found = Standing.of(walk.program, u)
     standings = [Standing.of(program, raw.vectors[place]) for place in plain]
     best = min(plain, key=lambda place: (standings[place].excess, standings[place].value))
     if standings[best] < found:
         return raw, raw.single(best)
-    if not program.limits:
-        gain = standings[0].value - found.value
-        lucky = gain < ERRORS * noise(program, given.sample(), policy, losses[0], u)
-        return (raw, raw.single(0)) if lucky else None
     if not walk.guiding or given.costly or not found.kept:
         return None
     direct = run(Local(), program, raw)
@@ -55,16 +56,48 @@ def plain_rule(
     return (raw, direct.best) if reached.kept and reached.value < found.value - CLEARLY else None
 
 
-def noise(program: Program, rows: Rows | None, policy: Policy, loss: FloatArray, u: FloatArray) -> float:
-    """Return the standard error of the difference in value between a policy and a plain rule, by labelled rows."""
-    if rows is None:
-        return 0.0
+def _most_gain(
+    problem: Problem, raw: Walk, calibrated: OracleBase, policy: Policy
+) -> tuple[Walk, Iterate] | None:
+    """Return the plain rule to prefer where nothing constrains the problem, or None for the policy.
+
+    Rows judge the policy by probabilities that were calibrated without them, so that its gain is an honest one.
+    """
+    rows = raw.oracle.sample()
+    if rows is None or calibrated.report is None:
+        return None
+    places, proba = calibrated.report.held_out
+    rows = rows.take(places)
+    shares = [_plain_policy(raw, place).decision_proba(rows.proba, rows.attributes) for place in (0, 1)]
+    shares.append(replace(policy, calibration=None).decision_proba(proba, rows.attributes))
+    values = [_value(problem, rows, made) for made in shares]
+    gains = [-problem.sign * (value - values[0]) for value in values]
+    sure = [
+        gain > ERRORS * noise(raw, rows, made - shares[0]) for gain, made in zip(gains, shares, strict=True)
+    ]
+    best = max(range(3), key=lambda place: (sure[place], gains[place] if sure[place] else -place))
+    return None if best == 2 else (raw, raw.single(best))
+
+
+def _plain_policy(raw: Walk, place: int) -> Policy:
+    axes, layout = raw.program.axes, raw.program.layout
+    return Policy(axes, layout, tuple((Rule(1.0, loss),) for loss in raw.vertices[place].loss))
+
+
+def _value(problem: Problem, rows: Rows, shares: FloatArray) -> float:
+    """Return the objective of decisions, given by their probabilities, on labelled rows."""
+    tensor = np.zeros(rows.axes.shape)
+    cells = 0 if rows.cells is None else rows.cells
+    weights = 1 / len(rows) if rows.weights is None else rows.weights[:, None]
+    np.add.at(tensor, (cells, rows.labels), shares * weights)
+    return float(problem.objective(Confusion(tensor, rows.axes)))
+
+
+def noise(raw: Walk, rows: Rows, changed: FloatArray) -> float:
+    """Return the standard error of a gain over the most probable class, by how rows' decisions change."""
+    program = raw.program
     cells = np.zeros(len(rows), np.int64) if rows.cells is None else rows.cells
-    alone = Policy(program.axes, program.layout, tuple((Rule(1.0, one),) for one in loss))
-    changed = policy.decision_proba(rows.proba, rows.attributes) - alone.decision_proba(
-        rows.proba, rows.attributes
-    )
-    slopes = expand(program.loss(program.objective.gradient(u)), program.layout, program.axes)
+    slopes = expand(program.loss(program.objective.gradient(raw.vectors[0])), program.layout, program.axes)
     moved = (changed * slopes[cells, rows.labels]).sum(axis=1)
     weights = np.full(len(rows), 1 / len(rows)) if rows.weights is None else rows.weights
     return float(np.sqrt(np.sum(weights**2 * (moved - weights @ moved) ** 2)))
