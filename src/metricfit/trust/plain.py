@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from metricfit.data.confusion import Confusion
-from metricfit.data.layout import expand
+from metricfit.data.layout import expand, statistic
 from metricfit.data.rows import Rows
 from metricfit.methods.base import Iterate, Walk, run
 from metricfit.methods.history import Standing
@@ -18,8 +18,9 @@ from metricfit.policy import Policy, Rule
 from metricfit.problem import Problem
 from metricfit.types import FloatArray
 
-# How many standard errors of the difference a rule must gain over the most probable class where nothing constrains it.
-ERRORS = 0.5
+# How many standard errors of its gain over the most probable class a rule must gain where nothing constrains it: nothing
+# for that class itself, much for the balanced rule, which is not made for the metric, and little for the search.
+ERRORS = (0.0, 2.0, 0.5)
 # By how much a direct search must be better by labels to be preferred: the calibrated one is better on new rows.
 CLEARLY = 0.003
 
@@ -70,12 +71,14 @@ def _most_gain(
     rows = rows.take(places)
     shares = [_plain_policy(raw, place).decision_proba(rows.proba, rows.attributes) for place in (0, 1)]
     shares.append(replace(policy, calibration=None).decision_proba(proba, rows.attributes))
-    values = [_value(problem, rows, made) for made in shares]
+    tensors = [_tensor(rows, made) for made in shares]
+    values = [float(problem.objective(Confusion(tensor, rows.axes))) for tensor in tensors]
     gains = [-problem.sign * (value - values[0]) for value in values]
     sure = [
-        gain > ERRORS * noise(raw, rows, made - shares[0]) for gain, made in zip(gains, shares, strict=True)
+        gain >= errors * noise(raw.program, rows, tensor, made - shares[0])
+        for gain, errors, tensor, made in zip(gains, ERRORS, tensors, shares, strict=True)
     ]
-    best = max(range(3), key=lambda place: (sure[place], gains[place] if sure[place] else -place))
+    best = max((place for place in range(3) if sure[place]), key=lambda place: (gains[place], -place))
     return None if best == 2 else (raw, raw.single(best))
 
 
@@ -84,20 +87,20 @@ def _plain_policy(raw: Walk, place: int) -> Policy:
     return Policy(axes, layout, tuple((Rule(1.0, loss),) for loss in raw.vertices[place].loss))
 
 
-def _value(problem: Problem, rows: Rows, shares: FloatArray) -> float:
-    """Return the objective of decisions, given by their probabilities, on labelled rows."""
+def _tensor(rows: Rows, shares: FloatArray) -> FloatArray:
+    """Return the confusion tensor of decisions, given by their probabilities, on labelled rows."""
     tensor = np.zeros(rows.axes.shape)
-    cells = 0 if rows.cells is None else rows.cells
-    weights = 1 / len(rows) if rows.weights is None else rows.weights[:, None]
-    np.add.at(tensor, (cells, rows.labels), shares * weights)
-    return float(problem.objective(Confusion(tensor, rows.axes)))
-
-
-def noise(raw: Walk, rows: Rows, changed: FloatArray) -> float:
-    """Return the standard error of a gain over the most probable class, by how rows' decisions change."""
-    program = raw.program
+    weights = np.full(len(rows), 1 / len(rows)) if rows.weights is None else rows.weights
     cells = np.zeros(len(rows), np.int64) if rows.cells is None else rows.cells
-    slopes = expand(program.loss(program.objective.gradient(raw.vectors[0])), program.layout, program.axes)
+    np.add.at(tensor, (cells, rows.labels), shares * weights[:, None])
+    return tensor
+
+
+def noise(program: Program, rows: Rows, tensor: FloatArray, changed: FloatArray) -> float:
+    """Return the standard error of what a rule gains by changing the decisions of rows; it has the tensor given."""
+    cells = np.zeros(len(rows), np.int64) if rows.cells is None else rows.cells
+    u = program.vector(statistic(tensor, program.layout, program.axes))
+    slopes = expand(program.loss(program.objective.gradient(u)), program.layout, program.axes)
     moved = (changed * slopes[cells, rows.labels]).sum(axis=1)
     weights = np.full(len(rows), 1 / len(rows)) if rows.weights is None else rows.weights
     return float(np.sqrt(np.sum(weights**2 * (moved - weights @ moved) ** 2)))
