@@ -15,11 +15,11 @@ from metricfit.methods.local import Local
 from metricfit.methods.starts import argmax_loss, balanced_loss
 from metricfit.oracles.base import OracleBase
 from metricfit.policy import Policy, Rule
-from metricfit.problem import Problem
+from metricfit.problem import Problem, Program
 from metricfit.types import FloatArray
 
-# How many standard errors of its gain over the most probable class a rule must gain where nothing constrains it: nothing
-# for that class itself, much for the balanced rule, which is not made for the metric, and little for the search.
+# How many standard errors of its gain over the most probable class a rule must gain where nothing constrains it: none
+# for that class itself, more for the balanced rule, which is not made for the metric, than for the search.
 ERRORS = (0.0, 2.0, 0.5)
 # By how much a direct search must be better by labels to be preferred: the calibrated one is better on new rows.
 CLEARLY = 0.003
