@@ -85,7 +85,7 @@ def test_files_answer_as_memory_does(tmp_path, monkeypatch, data, grouped):
     path = tmp_path / "scores.parquet"
     pq.write_table(pa.table({**columns, "y": labels, "region": group}), path, row_group_size=90)
     attributes = {"region": group} if grouped else None
-    table = mf.scores(path, label="y", proba_prefix="p_", attributes=["region"] if grouped else None)
+    table = mf.scores(path, label="y", proba_prefix="p_", attributes=["region"] if grouped else [])
     oracle = oracle_for(table, None, confusion="calibrated")
     assert isinstance(oracle, ChunkedOracle)
     assert oracle.calibrates

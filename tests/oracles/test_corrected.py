@@ -1,4 +1,4 @@
-"""The corrected oracle: the cheapest rule for scaled counts, and factors that follow labels as far as these are many."""
+"""The corrected oracle: the cheapest rule for scaled counts, and factors that follow labels where these are many."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_sampling_error_explains_is_no_reason_for_a_factor():
     for errors, moved in ((1.8, False), (2.2, True)):
         hits = 0.30 * np.exp(errors * error)
         factor = label_factor(diagonal([hits], [0.4]), diagonal([0.30], [0.4]), "diagonal", rows)
-        assert (factor[0, 0, 0] > 1) is moved
+        assert bool(factor[0, 0, 0] > 1) is moved
 
 
 def test_more_rows_are_believed_more_and_none_too_far():
