@@ -31,6 +31,7 @@ METHODS = (
     "ellipsoid",
     "bisection",
     "local",
+    "guided",
     "grid",
 )
 

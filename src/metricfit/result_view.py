@@ -28,10 +28,9 @@ def html(result: Result) -> str:
     str
         HTML without scripts, in which every text is escaped.
     """
-    bound = "unknown"
+    bound = "none claimed"
     if math.isfinite(result.bound):
-        kind = "proven" if result.certified else "estimated"
-        bound = f"{result.bound:.6f} ({kind}), gap {result.gap:.1e}"
+        bound = f"{result.bound:.6f} (proven), gap {result.gap:.1e}"
     facts = [
         ["value", f"{result.value:.6f}"],
         ["bound", bound],

@@ -28,7 +28,7 @@ WEIGHTS = np.ones(len(Y))
         ({"constraints": ["demographic_parity('sex') <= 0.5"]}, "pass sensitive_features"),
         ({"method": "magic"}, "unknown method 'magic'"),
         ({"method": "bisection"}, "Try method='column_generation'"),
-        ({"confusion": "label"}, "'labels' or 'model'"),
+        ({"confusion": "label"}, "'calibrated' or 'model'"),
         ({"randomize": "hsah"}, "did you mean 'hash'"),
         ({"cv": "prefit"}, "FrozenEstimator"),
         ({"decisions": ["rare", "rare"]}, "decisions holds the same label twice"),
@@ -66,15 +66,15 @@ def test_parameters_are_checked_before_models_are_fitted():
         ((X[:0], Y[:0]), "y has no rows"),
         ((X, Y[:-1]), "inconsistent numbers of samples"),
         ((X, X[:, 0]), "Unknown label type"),
-        ((X, Y, SEX[:-1]), "lengths differ"),
-        ((X, Y, None, -WEIGHTS), "negative"),
-        ((X, Y, None, WEIGHTS[:-1]), "lengths differ"),
+        ((X, Y, {"sensitive_features": SEX[:-1]}), "lengths differ"),
+        ((X, Y, {"sample_weight": -WEIGHTS}), "negative"),
+        ((X, Y, {"sample_weight": WEIGHTS[:-1]}), "lengths differ"),
         ((X, np.array([1, "a"] * 750, dtype=object)), "several types|mix|Unknown label type"),
     ],
 )
 def test_bad_data_raises(data, message):
     with pytest.raises(ValueError, match=message):
-        mf.MetricClassifier(GaussianNB()).fit(*data)
+        mf.MetricClassifier(GaussianNB()).fit(*data[:2], **(data[2] if len(data) > 2 else {}))
 
 
 def test_unknown_arguments_raise():

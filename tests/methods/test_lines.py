@@ -112,4 +112,4 @@ def test_a_class_that_no_priced_rule_decides_is_not_given_up():
     # Argmax is right about 0 and 1; said with probability a, class 2 has recall a and the others 1 - a.
     a = np.linspace(0.001, 0.999, 999)
     best = (3 / (2 / (1 - a) + 1 / a)).max()
-    assert result.value == pytest.approx(best, abs=1e-3)
+    assert result.value >= best - 1e-3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -15,6 +16,8 @@ from metricfit.exceptions import OverfitWarning
 from metricfit.methods import Local
 
 few_rows = pytest.mark.filterwarnings("ignore::metricfit.methods.OverfitWarning")
+
+search = partial(mf.optimize, method="local")
 
 
 def draw(seed, N, n, power=0.0):
@@ -70,7 +73,7 @@ def best_of_all_weights(metric, proba, y):
 @pytest.mark.parametrize("seed", range(3))
 def test_never_below_the_best_of_all_weight_orderings(metric, n, N, seed):
     proba, y = draw(seed, N, n)
-    result = mf.optimize(proba, y, metric, method=Local(tries=12))
+    result = search(proba, y, metric, method=Local(tries=12))
     assert result.value >= best_of_all_weights(metric, proba, y) - 1e-9
     decided = result.policy.decide(proba)
     if result.policy.n_rules == 1:
@@ -91,7 +94,7 @@ def test_never_worse_than_argmax_and_balanced(seed, n, metric, soft):
     kind = "model" if soft else "labels"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OverfitWarning)
-        result = mf.optimize(proba, y, metric, method=Local(tries=1), confusion=kind)
+        result = search(proba, y, metric, method=Local(tries=1), confusion=kind)
     for start in (proba, proba / prior):
         matrix = np.zeros((1, n, n))
         truth = proba if soft else np.eye(n)[y]
@@ -105,16 +108,18 @@ def test_auto_takes_local_where_nothing_is_certified():
     proba, y = draw(0, 80, 4)
     for metric in ("macro_f1", "mcc", lambda m: np.trace(m) ** 2):
         result = mf.optimize(proba, y, metric)
-        assert result.method == "local"
+        assert result.method == "guided"
         assert not result.certified
         assert result.gap == np.inf
         assert result.bound == np.inf
-    assert mf.optimize(proba, y, "g_mean").method == "column_generation"
+    assert mf.optimize(proba, y, "g_mean").method == "guided"
+    soft = mf.optimize(proba, y, "macro_f1", confusion="calibrated")
+    assert soft.method == "local"
 
 
 def test_a_bound_is_reported_where_it_is_proven():
     proba, y = draw(1, 200, 4, power=1.0)
-    result = mf.optimize(proba, y, "macro_f1", confusion="model")
+    result = search(proba, y, "macro_f1", confusion="model")
     assert result.certified
     assert result.value <= result.bound < 1
     # The bound is the mean of the best F1-measures that each class has alone.
@@ -125,7 +130,7 @@ def test_a_bound_is_reported_where_it_is_proven():
     assert result.bound == pytest.approx(np.mean(alone), abs=1e-9)
     # With two classes of which one is never in doubt, nothing is lost by deciding both.
     sure = np.repeat(np.eye(2), 50, axis=0)
-    assert mf.optimize(sure, np.repeat([0, 1], 50), "macro_f1", confusion="model").status == "optimal"
+    assert search(sure, np.repeat([0, 1], 50), "macro_f1", confusion="model").status == "optimal"
 
 
 @few_rows
@@ -136,8 +141,8 @@ def test_predictive_parity_is_kept():
     score = np.clip(0.25 + 0.5 * y + 0.25 * rng.normal(size=400), 0.01, 0.99)
     proba = np.stack([1 - score, score], axis=1)
     limit = mf.predictive_parity("group", 1) <= 0.01
-    free = mf.optimize(proba, y, "accuracy", sensitive_features=group)
-    kept = mf.optimize(proba, y, "accuracy", limit, sensitive_features=group)
+    free = search(proba, y, "accuracy", sensitive_features=group)
+    kept = search(proba, y, "accuracy", limit, sensitive_features=group)
     assert kept.method == "local"
     assert limit.metric(free.confusion) > 0.05
     assert limit.metric(kept.confusion) <= 0.01 + 1e-9
@@ -150,11 +155,11 @@ def test_convex_constraints_may_be_kept_by_a_mixture():
     proba, y = draw(3, 300, 3, power=1.0)
     # Of 300 rows, no rule decides between 30 and 31; and the 30 likeliest of class 2 are right in 4 of 10 cases.
     limits = [mf.precision(2) >= 0.4, mf.coverage(2) >= 0.101, mf.coverage(2) <= 0.102]
-    result = mf.optimize(proba, y, "mcc", limits)
+    result = search(proba, y, "mcc", limits)
     assert result.method == "local"
     assert result.policy.n_rules > 1
     assert all(record.violation <= 1e-9 for record in result.constraints)
-    assert result.value <= mf.optimize(proba, y, "mcc").value + 1e-9
+    assert result.value <= search(proba, y, "mcc").value + 1e-9
     expected = result.policy.decision_proba(proba)
     tensor = np.einsum("ri,rj->ij", np.eye(3)[y], expected)[None] / len(y)
     assert mf.mcc()(mf.Confusion(tensor, result.confusion.axes)) == pytest.approx(result.value, abs=1e-9)
@@ -164,9 +169,9 @@ def test_convex_constraints_may_be_kept_by_a_mixture():
 def test_impossible_constraints_are_named():
     proba, y = draw(4, 60, 3)
     with pytest.raises(mf.InfeasibleError, match=r"recall\(0\)"):
-        mf.optimize(proba, y, "macro_f1", [mf.recall(0) >= 0.9, mf.recall(0) <= 0.5])
+        search(proba, y, "macro_f1", [mf.recall(0) >= 0.9, mf.recall(0) <= 0.5])
     with pytest.raises(mf.InfeasibleError, match="no policy found"):
-        mf.optimize(proba, y, "accuracy", mf.macro_f1() >= 0.999)
+        search(proba, y, "accuracy", mf.macro_f1() >= 0.999)
 
 
 @few_rows
@@ -178,16 +183,16 @@ def test_a_users_function_under_a_constraint():
         return float(np.prod(recalls + 0.1))
 
     plain = mf.custom(gain)(mf.Confusion.from_predictions(y, proba.argmax(axis=1)))
-    result = mf.optimize(proba, y, gain, mf.coverage(0) <= 0.5)
+    result = search(proba, y, gain, mf.coverage(0) <= 0.5)
     assert result.constraints[0].value <= 0.5 + 1e-9
-    assert mf.optimize(proba, y, gain).value >= max(plain, result.value)
+    assert search(proba, y, gain).value >= max(plain, result.value)
 
 
 @few_rows
 def test_a_decision_that_is_no_class_is_scanned_too():
     proba, y = draw(6, 300, 3)
-    free = mf.optimize(proba, y, mf.selective_accuracy() * mf.macro_f1(), decisions=[0, 1, 2, "review"])
-    kept = mf.optimize(
+    free = search(proba, y, mf.selective_accuracy() * mf.macro_f1(), decisions=[0, 1, 2, "review"])
+    kept = search(
         proba,
         y,
         mf.selective_accuracy() * mf.macro_f1(),
@@ -197,19 +202,19 @@ def test_a_decision_that_is_no_class_is_scanned_too():
     assert free.method == kept.method == "local"
     assert kept.constraints[0].value <= 0.05 + 1e-9
     assert free.value >= kept.value - 1e-9
-    fewer = mf.optimize(proba, y, "macro_f1", decisions=[0, 2])
+    fewer = search(proba, y, "macro_f1", decisions=[0, 2])
     assert fewer.confusion.values.shape == (1, 3, 2)
 
 
 @few_rows
 def test_same_seed_same_answer_and_the_budget_is_kept():
     proba, y = draw(7, 200, 4, power=1.0)
-    one, two = (mf.optimize(proba, y, "macro_f1", random_state=3) for _ in range(2))
+    one, two = (search(proba, y, "macro_f1", random_state=3) for _ in range(2))
     assert one.value == two.value
     np.testing.assert_array_equal(one.policy.decide(proba), two.policy.decide(proba))
     best = -np.inf
     for budget in (1, 3, 12, 30, 60, 200):
-        result = mf.optimize(proba, y, "macro_f1", max_calls=budget)
+        result = search(proba, y, "macro_f1", max_calls=budget)
         assert result.n_oracle_calls <= budget
         assert result.status == ("max_calls" if budget < 200 else result.status)
         assert result.value >= best - 1e-12
@@ -222,9 +227,9 @@ def test_groups_have_weights_of_their_own_where_the_problem_speaks_of_them():
     proba, y = draw(8, 300, 3, power=1.0)
     group = rng.choice(["a", "b"], 300)
     worst = mf.worst(mf.macro_f1(), "group")
-    result = mf.optimize(proba, y, worst, sensitive_features=group)
+    result = search(proba, y, worst, sensitive_features=group)
     plain = worst(mf.Confusion.from_predictions(y, proba.argmax(axis=1), sensitive_features=group))
     assert result.value > plain
-    shared = mf.optimize(proba, y, "macro_f1", sensitive_features=group)
+    shared = search(proba, y, "macro_f1", sensitive_features=group)
     losses = [rules[0].loss for rules in shared.policy.rules]
     np.testing.assert_array_equal(losses[0], losses[1])

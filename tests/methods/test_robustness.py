@@ -166,7 +166,7 @@ class TestDegenerateData:
         y = np.append(np.arange(60) % 2, 2)
         proba = 0.2 * random.dirichlet([1, 1, 1], 61) + 0.8 * np.eye(3)[y]
         result = mf.optimize(proba, y, "g_mean", confusion=confusion)
-        assert result.status == "optimal"
+        assert result.status == ("optimal" if confusion == "model" else "searched")
         assert result.confusion.margins[0, 2] > 0
         assert result.policy.decide(proba)[60] == 2
 
@@ -180,7 +180,7 @@ class TestDegenerateData:
         proba = np.exp(score - score.max(axis=1, keepdims=True))
         proba /= proba.sum(axis=1, keepdims=True)
         result = mf.optimize(proba, y, objective, confusion=confusion, tol=1e-3, max_calls=150)
-        assert result.status in ("optimal", "stalled")
+        assert result.status in ("optimal", "searched", "stalled")
         # Of counted labels the gap is an estimate. Argmax neglects some class, so its means of recalls are 0.
         assert result.gap <= (1e-3 if confusion == "model" else 0.03)
         assert result.value > 0.3
@@ -218,7 +218,7 @@ class TestSecondStep:
         for limit in (first.value - 1e-8, first.value):
             second = mf.optimize(proba, y, "accuracy", [mf.g_mean() >= limit], confusion="model")
             assert second.feasible
-            assert second.status in ("optimal", "stalled")
+            assert second.status in ("optimal", "searched", "stalled")
             assert second.confusion is not None
             assert mf.g_mean()(second.confusion) >= limit - 1e-8
 

@@ -71,7 +71,7 @@ class Demo:
 
     problem: Problem
     labels: Result
-    model: Result
+    calibrated: Result
     unfair: Result
     fitted: Half
     held_out: Half
@@ -108,7 +108,7 @@ def compute() -> Demo:
     return Demo(
         problem,
         with_expected(problem, fitted.oracle, solve(problem, fitted.oracle)),
-        solve(problem, PluginOracle(fitted.oracle.rows, "model")),
+        solve(problem, PluginOracle(fitted.oracle.rows, "calibrated")),
         solve(Problem.of("g_mean", CONSTRAINTS[:1]), fitted.oracle),
         fitted,
         Half.of(unseen, data.y[FITTED:], data.X[FITTED:], data.classes),
@@ -145,8 +145,7 @@ def report(demo: Demo) -> str:
             _expectations(demo),
             "",
             _values(demo),
-            "\n  proven: if the probabilities are right, no classifier exceeds the bound on these rows.",
-            "  estimated: the bound of the rules tried, by the labels of these rows.",
+            "\n  proven: if the calibrated probabilities are right, no classifier exceeds the bound on these rows.",
             f"\nThe same in Python:\n{rule}\n{CODE}{rule}",
         ]
     )
@@ -181,10 +180,11 @@ def _values(demo: Demo) -> str:
             "",
         ],
     ]
-    named = {"policy, labels counted": demo.labels, "policy, probabilities as soft labels": demo.model}
+    named = {"policy, labels counted": demo.labels, "policy, calibrated probabilities": demo.calibrated}
     for name, result in named.items():
         held_out = summary.number(metric(demo.held_out.policy(result.policy)))
-        kind = "proven" if result.certified else "estimated"
-        bound = summary.number(result.bound)
-        rows.append([name, summary.number(result.value), held_out, bound, summary.gap_text(result.gap), kind])
+        known = ["", "", "none claimed"]
+        if result.certified:
+            known = [summary.number(result.bound), summary.gap_text(result.gap), "proven"]
+        rows.append([name, summary.number(result.value), held_out, *known])
     return summary.table(rows)

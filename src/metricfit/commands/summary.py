@@ -234,8 +234,7 @@ def gap_text(gap: float) -> str:
 
 
 def bound_text(result: Result) -> str:
-    """Return the bound in words: proven, estimated or unknown."""
-    if not math.isfinite(result.bound):
-        return "unknown"
-    kind = "proven" if result.certified else "estimated"
-    return f"{number(result.bound, 6)} ({kind}), gap {gap_text(result.gap)}"
+    """Return the bound in words: proven, or none, with what is proven of the calibrated problem."""
+    if math.isfinite(result.bound):
+        return f"{number(result.bound, 6)} (proven), gap {gap_text(result.gap)}"
+    return "none claimed" if result.calibrated is None else f"none claimed; calibrated {result.calibrated}"

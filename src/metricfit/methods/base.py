@@ -283,6 +283,7 @@ def run(
     walk: Walk,
     callback: Callable[[Record], object] | None = None,
     verbose: int = 0,
+    warn: bool = True,
 ) -> Outcome:
     """Follow a method until it has converged, its budget is used up, or somebody stops it; keep the best."""
     best: Iterate | None = None
@@ -342,7 +343,7 @@ def run(
     last = Standing.of(program, best.u)
     bound = min(bound, last.value) if last.kept else bound
     records.append(last.record(program, walk.calls, walk.budget.seconds, bound))
-    if status != "optimal":
+    if warn and status != "optimal":
         path = (first or last, found or last, last)
         warn_if_astray(method.name, program, walk.oracle.margins, walk.calls, path)
     return Outcome(best, last.value, bound, status, tuple(records))  # type: ignore[arg-type]

@@ -48,6 +48,8 @@ class Local(Method):
         probabilities. A single label says little about where a weight should stand, and the best breakpoint of
         thousands is the luckiest one; a probability says what other rows like it would be. 0 counts labels only and
         polishes until no weight alone can be better on the given rows.
+    warn : bool
+        Whether to warn where rows are few for the weights tuned on them.
 
     Examples
     --------
@@ -69,12 +71,12 @@ class Local(Method):
     constrained = True
     nonconvex = True
 
-    def __init__(self, tries: int | None = None, trust: float = 0.0) -> None:
+    def __init__(self, tries: int | None = None, trust: float = 0.0, warn: bool = True) -> None:
         if tries is not None and (isinstance(tries, bool) or int(tries) != tries or tries < 0):
             raise ValueError(f"tries must be a whole number >= 0, got {tries!r}")
         if not 0 <= trust <= 1:
             raise ValueError(f"trust must be a share from 0 to 1, got {trust!r}")
-        self.tries, self.trust = tries, float(trust)
+        self.tries, self.trust, self.warn = tries, float(trust), warn
 
     def calls(self, program: Program) -> int:
         """Return the budget of oracle calls; each scan of a weight counts as one."""
@@ -87,7 +89,8 @@ class Local(Method):
         profile, tries = Profile(program), self._tries(walk)
         random = np.random.default_rng(walk.seed if walk.seed is not None else 0)
         within = bool(program.limits) and program.convex_limits
-        warn_if_few(walk.oracle, len(weights_of(program, argmax_loss(program))))
+        if self.warn:
+            warn_if_few(walk.oracle, len(weights_of(program, argmax_loss(program))))
         starts = [_best(program, walk)] if walk.vertices else []
         for loss in self._losses(program, walk, random):
             starts.append(walk.ask(loss))

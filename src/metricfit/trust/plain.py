@@ -52,7 +52,7 @@ def plain_rule(
         return raw, raw.single(best)
     if not walk.guiding or given.costly or not found.kept:
         return None
-    direct = run(Local(), program, raw)
+    direct = run(Local(warn=False), program, raw, warn=False)
     reached = Standing.of(program, direct.best.u)
     return (raw, direct.best) if reached.kept and reached.value < found.value - CLEARLY else None
 

@@ -45,7 +45,7 @@ def head_start(method: Method, program: Program, walk: Walk, settings: Settings 
         for vertex in walk.vertices:
             trial.add(vertex)
         try:
-            outcome = run(method, program, trial)
+            outcome = run(method, program, trial, warn=False)
         except InfeasibleError:  # all rows may still keep the constraints
             return
         if outcome.status == "stopped":  # nobody but the user stops it

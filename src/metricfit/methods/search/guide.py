@@ -133,11 +133,11 @@ class Guide:
     def _solved(self, program: Program, factor: FloatArray, attempt: int) -> tuple[Outcome, FloatArray]:
         """Solve with corrected counts; return the outcome and its mixture of the rules known then."""
         self.walk.check()
-        oracle = CorrectedOracle(self.soft, factor) if attempt else self.soft
+        oracle = self.soft if np.all(factor == 1) else CorrectedOracle(self.soft, factor)
         trial = self.walk.beside(program, oracle, self.settings.guide_tol if attempt else None)
         for vertex in self.known:  # their rules stay as they are, only their counts change
             trial.add(replace(vertex, statistic=vertex.statistic * factor))
-        outcome = run(self.method, program, trial)
+        outcome = run(self.method, program, trial, warn=False)
         if outcome.status == "stopped":  # nobody but the user stops it
             raise KeyboardInterrupt
         self.known = [replace(vertex, statistic=vertex.statistic / factor) for vertex in trial.vertices]
