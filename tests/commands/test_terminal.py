@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from metricfit.commands import summary, terminal
-from metricfit.methods.history import Record
-from metricfit.methods.progress import Progress
+from metricfit.methods.walk.history import Record
+from metricfit.methods.walk.progress import Progress
 
 
 def shown(*blocks, colour=False, width=100):

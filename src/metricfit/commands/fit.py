@@ -23,7 +23,7 @@ from metricfit.commands.errors import (
     blamed_on_text,
 )
 from metricfit.commands.interrupt import kept
-from metricfit.commands.scores import as_class, read_scores
+from metricfit.commands.scores import Scores, as_class, larger_than_memory, read_scores
 from metricfit.commands.summary import number
 from metricfit.commands.tables import check_output
 from metricfit.commands.terminal import show
@@ -34,7 +34,10 @@ from metricfit.methods import FEASIBLE, choose
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.metrics.rates import Named
 from metricfit.options import Options
-from metricfit.oracles import PluginOracle, Rows
+from metricfit.oracles import PluginOracle
+from metricfit.oracles.base import OracleBase
+from metricfit.oracles.choice import oracle_for
+from metricfit.oracles.files.scores import ScoreFiles
 from metricfit.problem import Problem
 from metricfit.report.expected import even_margins, of_most_probable
 from metricfit.result import Result
@@ -56,14 +59,14 @@ def run(options: Namespace) -> int:
                 f"--report {options.report}: this is the policy file of --out; give another name"
             )
         check_pictures("--report")
-    problem, rows = task(options)
-    result = _solve(problem, rows, options)
+    problem, oracle = task(options)
+    result = _solve(problem, oracle, options)
     with blamed_on(DataError, f"--out {options.out}: "), kept():
         result.policy.save(options.out)
     if options.report is not None:
         with blamed_on(DataError, f"--report {options.report}: "), kept():
             result.report(options.report, made_by=f"metricfit {shlex.join(options.argv)}")
-    _report(problem, result, rows, options)
+    _report(problem, result, oracle, options)
     lost = [f"{r.name}, violated by {r.violation:.3g}" for r in result.constraints if r.violation > FEASIBLE]
     if lost:
         raise _Infeasible(f"the policy does not keep {'; '.join(lost)}. Give the search more time")
@@ -76,14 +79,21 @@ def check_pictures(option: str) -> None:
         raise UsageError(f'{option} needs matplotlib and Jinja2: pip install "metricfit[plot]"')
 
 
-def task(options: Namespace) -> tuple[Problem, Rows]:
-    """Return the problem that the options state and the rows of the table, checked."""
+def task(options: Namespace) -> tuple[Problem, OracleBase]:
+    """Return the problem that the options state and the oracle on the rows of the table, both checked."""
     goal = "--maximize" if options.minimize is None else "--minimize"
     with blamed_on_text(goal):
         objective = _objective(options.maximize, options.minimize)
     with blamed_on_text("--subject-to"):
         problem = Problem.of(objective, options.subject_to)
-    scores = read_scores(
+    scores: Scores | ScoreFiles = larger_than_memory(
+        options.scores,
+        options.proba_prefix,
+        options.label,
+        options.attribute,
+        options.weight,
+        options.normalize,
+    ) or read_scores(
         options.scores,
         options.proba_prefix,
         label=options.label,
@@ -95,16 +105,20 @@ def task(options: Namespace) -> tuple[Problem, Rows]:
         named = [as_class(text, scores.classes) for text in options.decision]
         decisions = distinct_labels(named, "the list") if named else None
     with blamed_on(DataError, f"{options.scores}: "):
-        rows = Rows.of(
-            scores.proba,
-            scores.labels,
-            classes=scores.classes,
-            decisions=decisions,
-            sensitive_features=scores.attributes,
-            sample_weight=scores.weight,
-        )
-    _check(problem, rows.axes, goal, options.method)
-    return problem, rows
+        if isinstance(scores, ScoreFiles):
+            oracle = oracle_for(scores, None, decisions=decisions, confusion=options.confusion)
+        else:
+            oracle = oracle_for(
+                scores.proba,
+                scores.labels,
+                classes=scores.classes,
+                decisions=decisions,
+                sensitive_features=scores.attributes,
+                sample_weight=scores.weight,
+                confusion=options.confusion,
+            )
+    _check(problem, oracle.axes, goal, options.method)
+    return problem, oracle
 
 
 def _objective(maximize: str | None, minimize: str | None) -> Metric:
@@ -135,7 +149,7 @@ def _check(problem: Problem, axes: Axes, goal: str, method: str) -> None:
         choose(method, problem.bind(axes, margins))
 
 
-def _solve(problem: Problem, rows: Rows, options: Namespace) -> Result:
+def _solve(problem: Problem, oracle: OracleBase, options: Namespace) -> Result:
     how = Options(
         options.method,
         options.tol,
@@ -145,9 +159,13 @@ def _solve(problem: Problem, rows: Rows, options: Namespace) -> Result:
         # A terminal shows a line of progress unasked.
         verbose=options.verbose + sys.stderr.isatty(),
     )
-    oracle = PluginOracle(rows, options.confusion)
     try:
         if options.confidence is not None:
+            if not isinstance(oracle, PluginOracle):
+                raise UsageError(
+                    "--confidence keeps rows apart, which needs them in memory; give a part of the rows"
+                )
+            rows = oracle.rows
             held_out = kept_apart(rows.labels, rows.cells, 2, options.seed or 0)
             tuning, apart = (rows.take(np.flatnonzero(which)) for which in (~held_out, held_out))
             with kept():
@@ -186,9 +204,9 @@ def _infeasible(error: InfeasibleError) -> _Infeasible:
     return _Infeasible("\n".join(lines), **details)
 
 
-def _report(problem: Problem, result: Result, rows: Rows, options: Namespace) -> None:
-    axes, policy = rows.axes, result.policy
-    before = of_most_probable(PluginOracle(rows, options.confusion))
+def _report(problem: Problem, result: Result, oracle: OracleBase, options: Namespace) -> None:
+    axes, policy = oracle.axes, result.policy
+    before = of_most_probable(oracle)
     cells = f", {len(axes.cells)} cells of {' x '.join(axes.cells.names)}" if axes.cells.names else ""
     soft = ", probabilities as soft labels" if options.confusion == "model" else ""
     start = (
@@ -197,7 +215,7 @@ def _report(problem: Problem, result: Result, rows: Rows, options: Namespace) ->
         else f"  (argmax, the most probable class: {number(problem.objective(before), 6)})"
     )
     if options.json:
-        document = {"problem": as_json.of_problem(problem), "rows": len(rows)} | as_json.of_result(result)
+        document = {"problem": as_json.of_problem(problem), "rows": oracle.n_rows} | as_json.of_result(result)
         document["argmax"] = None if before is None else problem.objective(before)
         document |= as_json.of_rates(before, result.confusion)
         document["report"] = options.report
@@ -205,7 +223,7 @@ def _report(problem: Problem, result: Result, rows: Rows, options: Namespace) ->
         return
     blocks = [
         summary.problem_text(problem),
-        f"  {len(rows):,} rows of {options.scores}, {axes.n} classes, {axes.k} "
+        f"  {oracle.n_rows:,} rows of {options.scores}, {axes.n} classes, {axes.k} "
         f"decision{'' if axes.k == 1 else 's'}{cells}{soft}",
         "" if before is None else summary.rates_table([("", before, result.confusion)]),
         summary.other_decisions(result.confusion),

@@ -25,7 +25,6 @@ from metricfit.exceptions import InfeasibleError
 from metricfit.functions.binding import Binding
 from metricfit.metrics import Constraint
 from metricfit.options import Options
-from metricfit.oracles import PluginOracle
 from metricfit.policy import file as policy_file
 from metricfit.report.expected import even_margins
 from metricfit.tradeoff import Frontier, trace, traded_constraints, with_expected
@@ -54,8 +53,8 @@ def run(options: Namespace) -> int:
     with blamed_on_text("--trade"):
         traded = traded_constraints(options.trade)
     levels = _levels(options.levels, len(traded))
-    problem, rows = task(options)
-    _check(traded, rows.axes)
+    problem, oracle = task(options)
+    _check(traded, oracle.axes)
     how = Options(
         options.method,
         options.tol,
@@ -64,7 +63,6 @@ def run(options: Namespace) -> int:
         options.seed,
         verbose=options.verbose,
     )
-    oracle = PluginOracle(rows, options.confusion)
     try:
         front = trace(problem, traded, levels, oracle, how)
         front = with_expected(front, oracle, how) if options.expect else front

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from metricfit.commands.tables import column_names, format_of, listing, read_col
 from metricfit.data.columns import factorize
 from metricfit.data.validation import SUM_TOLERANCE, check_proba, check_weights
 from metricfit.messages import rows_text, some
+from metricfit.oracles.choice import is_large
+from metricfit.oracles.files.scores import ScoreFiles, scores
 from metricfit.policy import Policy
 from metricfit.types import FloatArray, IntArray, Label
 
@@ -108,6 +111,32 @@ def read_scores(
             {name: table[name] for name in attributes} if attributes else None,
             check_weights(_numbers(table, weight), len(table), f"column {weight!r}") if weight else None,
         )
+
+
+def larger_than_memory(
+    path: str, prefix: str, label: str, attributes: Sequence[str], weight: str | None, normalize: bool
+) -> ScoreFiles | None:
+    """Return a Parquet or Arrow table that is read block by block; None if it is small, or a CSV file.
+
+    A folder holds the files of one table, and is read so whatever its size.
+    """
+    folder = os.path.isdir(path)
+    if not folder and format_of(path) == "csv":
+        return None
+    with blamed_on(DataError, f"{path}: "):
+        try:
+            found = scores(path, label=label, proba_prefix=prefix, attributes=attributes, weight=weight)
+        except (ValueError, OSError):
+            if folder:
+                raise
+            return None  # the reader of small tables has more to say of what is wrong with one
+    if not folder and not is_large(found.nbytes):
+        return None
+    if normalize:
+        raise UsageError(
+            f"--normalize: {path} is read block by block, as it is stored; divide by the sums when it is written"
+        )
+    return found
 
 
 def _classes(

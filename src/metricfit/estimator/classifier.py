@@ -12,7 +12,6 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from metricfit.data.cells import UNSEEN_RULES
 from metricfit.data.confusion import Axes, Cells, encode_labels
 from metricfit.data.rows import Rows
 from metricfit.data.validation import check_proba, check_weights
@@ -27,16 +26,14 @@ from metricfit.estimator.inputs import (
     seed_of,
 )
 from metricfit.estimator.joint import fit_joint
-from metricfit.messages import unknown
+from metricfit.estimator.parameters import check_parameters
 from metricfit.methods import Method
-from metricfit.options import Options, check_options, threads
-from metricfit.oracles import PluginOracle
-from metricfit.policy import Policy
-from metricfit.policy.mixture import RANDOMIZE
+from metricfit.options import Options, threads
+from metricfit.oracles import PluginOracle, RetrainOracle
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 from metricfit.result import Result
-from metricfit.solving import confirmed, optimize
-from metricfit.trust.confidence import check_confidence, kept_apart
+from metricfit.solving import confirmed, optimize, solve, with_expected
+from metricfit.trust.confidence import kept_apart
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
 
 # One of so many rows is kept apart for confidence: of a model that needs rows itself, and of one that needs none.
@@ -62,6 +59,11 @@ class MetricClassifier(Decider):
         How to solve, see `optimize`.
     confusion : {"labels", "model"}, default="labels"
         Count labels, or trust the probabilities as soft labels. With the latter the bound is a proof.
+    oracle : {"plugin", "retrain"}, default="plugin"
+        How a linear loss is minimised: by rules on the probabilities of one model, or by training the base classifier
+        again with the costs as weights, see `RetrainOracle`. The policy is then a `ModelPolicy`, a mixture of models,
+        tuned on the rows they were trained on; ``cv`` has no part in it. Each call trains a model, so give
+        ``max_calls``.
     cv : int, splitter, iterable of (train, test) or None, default=5
         How rows are held out for the probabilities that decisions are tuned on; an integer means stratified
         folds. None tunes on the training rows, which suits models that do not overfit. Rows that no fold
@@ -104,8 +106,8 @@ class MetricClassifier(Decider):
     ----------
     result_ : Result
         Value, bound, constraints with prices, and history, on the rows that decisions were tuned on.
-    policy_ : Policy
-        The decision rule, which can be saved and used without the model.
+    policy_ : Policy or ModelPolicy
+        The decision rule, which can be saved. A `Policy` is used without the model, a `ModelPolicy` holds its models.
     estimator_ : classifier
         The base classifier, fitted on all rows. With ``blind`` a `JointModel`: the base classifier trained on pairs of
         cell and class, or on classes and then on the cells of each class, whichever had the lower log loss on
@@ -148,6 +150,7 @@ class MetricClassifier(Decider):
         *,
         method: str | Method = "auto",
         confusion: Literal["labels", "calibrated", "model"] = "labels",
+        oracle: Literal["plugin", "retrain"] = "plugin",
         cv: Any = 5,
         decisions: Iterable[object] | None = None,
         attributes: str | Iterable[str] | None = None,
@@ -169,6 +172,7 @@ class MetricClassifier(Decider):
         self.constraints = constraints
         self.method = method
         self.confusion = confusion
+        self.oracle = oracle
         self.cv = cv
         self.decisions = decisions
         self.attributes = attributes
@@ -216,13 +220,17 @@ class MetricClassifier(Decider):
         >>> MetricClassifier(LogisticRegression(), cv=3).fit(X, y).predict([[0.0], [3.0]]).tolist()
         ['no', 'yes']
         """
-        self._check_parameters()
+        check_parameters(self)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(self.estimator)
         if is_dask(X):
+            if self.oracle == "retrain":
+                raise ValueError(
+                    "X is a Dask collection, which oracle='retrain' does not take; pass rows in memory"
+                )
             return self._fit_blocks(X, y, sensitive_features, sample_weight, frozen)
         X, y = indexable(X, column_or_1d(one_kind(y), warn=True))
         check_classification_targets(y)
@@ -236,6 +244,18 @@ class MetricClassifier(Decider):
         rehearse(problem, axes, self.method, y, codes, weights, soft=self.confusion == "model")
 
         seed = seed_of(self.random_state)
+        if self.oracle == "retrain":
+            trainer = RetrainOracle(
+                self.estimator,
+                X,
+                y,
+                classes=axes.classes,
+                decisions=axes.decisions,
+                sensitive_features=features,
+                sample_weight=weights,
+            )
+            result = with_expected(problem, trainer, solve(problem, trainer, self._options(seed)))
+            return self._kept(fit_clone(self.estimator, X, y, weights), result, classes, seed)
         if self.confidence is not None:
             return self._fit_confirmed(X, y, problem, axes, codes, weights, frozen, seed)
         if self.blind:
@@ -259,6 +279,9 @@ class MetricClassifier(Decider):
         )
         model = fit_clone(self.estimator, X, y, weights) if model is None else model
         return self._kept(model, result, classes, seed, held_out)
+
+    def _options(self, seed: int | None) -> Options:
+        return Options(self.method, self.tol, self.max_calls, self.max_seconds, seed, verbose=self.verbose)
 
     def _held_out(self, X: Any, y: Any, classes: Any, weights: Any, frozen: bool) -> tuple[OutOfFold, Any]:
         """Return the probabilities to tune on, and the model if it is fitted already."""
@@ -312,7 +335,7 @@ class MetricClassifier(Decider):
             PluginOracle(tuned, self.confusion, threads(self.n_jobs)),
             rows(kept, class_proba(model, part(kept)[0], classes)),
             float(self.confidence),  # type: ignore[arg-type]
-            Options(self.method, self.tol, self.max_calls, self.max_seconds, seed),
+            self._options(seed),
         )
         held_out = OutOfFold(tuning[held_out.rows], held_out.proba)
         return self._kept(model, result, classes, seed, held_out)
@@ -371,7 +394,6 @@ class MetricClassifier(Decider):
         self, model: Any, result: Result, classes: Any, seed: int | None, tuned_on: OutOfFold | None = None
     ) -> Self:
         """Set everything that is fitted, at the end: a fit that fails leaves the object as it was."""
-        assert isinstance(result.policy, Policy)  # the plug-in oracle's kind
         self.estimator_ = model
         self.result_, self.policy_ = result, result.policy
         self.classes_, self._seed = classes, seed
@@ -383,23 +405,3 @@ class MetricClassifier(Decider):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         return self
-
-    def _check_parameters(self) -> None:
-        if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict_proba")):
-            raise ValueError(
-                f"estimator must be a classifier with fit and predict_proba; got {self.estimator!r}. If it "
-                f"has only scores, wrap it in sklearn.calibration.CalibratedClassifierCV"
-            )
-        if self.randomize not in RANDOMIZE:
-            raise ValueError(unknown("randomize", self.randomize, RANDOMIZE))
-        if self.unseen not in UNSEEN_RULES:
-            raise ValueError(unknown("unseen", self.unseen, UNSEEN_RULES))
-        if not isinstance(self.blind, bool | np.bool_):
-            raise ValueError(f"blind must be True or False, got {self.blind!r}")
-        check_confidence(self.confidence)
-        if self.blind and self.confidence is not None:
-            raise ValueError(
-                "confidence is not known for blind=True; leave one of them out and see result_.expected"
-            )
-        check_options(self.tol, self.max_calls, self.max_seconds, self.confusion)
-        threads(self.n_jobs)

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from metricfit.estimator.blockwise import is_dask, mapped, proba_blocks
 from metricfit.estimator.inputs import attributes_of
-from metricfit.policy import Policy
+from metricfit.policy import ModelPolicy, Policy
 from metricfit.policy.row_hash import feature_words
 from metricfit.problem import Problem
 from metricfit.trust.crossfit import class_proba
@@ -30,7 +30,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     randomize: Literal["hash", "draw", "never"]
     estimator_: Any
     classes_: Any
-    policy_: Policy
+    policy_: Policy | ModelPolicy
     _seed: int | None
 
     def predict(self, X: Any, *, sensitive_features: Any = None, key: Any = None) -> Any:
@@ -64,13 +64,13 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if is_dask(X):
             dtype = self.classes_.dtype if only_classes else object
             return mapped(self, "predict", X, sensitive_features, (), dtype, key)
-        proba, features = self._inputs(X, sensitive_features)
+        given, features = self._inputs(X, sensitive_features)
         if key is None and self.randomize == "hash":
             # A tree of eight leaves has eight different rows of probabilities, and rounding changes them.
             # A blind policy must not tell rows apart by what it does not see.
-            key = feature_words(self.estimator_.visible(X) if self.blind else X, len(proba))
+            key = feature_words(self.estimator_.visible(X) if self.blind else X, _num_samples(given))
         made = self.policy_.decide(
-            proba, features, randomize=self.randomize, random_state=self._seed, key=key
+            given, features, randomize=self.randomize, random_state=self._seed, key=key
         )
         return made.astype(self.classes_.dtype) if only_classes else made
 
@@ -164,12 +164,14 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         score = Problem.of(self.objective).objective.scorer()
         return score(self, X, y, sample_weight=sample_weight, sensitive_features=sensitive_features)
 
-    def _inputs(self, X: Any, sensitive_features: Any) -> tuple[FloatArray, Any]:
+    def _inputs(self, X: Any, sensitive_features: Any) -> tuple[Any, Any]:
         """Return what the policy needs."""
         check_is_fitted(self)
         if self.blind:
             return self.estimator_.joint_proba(X), None
         features = attributes_of(X, self.attributes, sensitive_features)
+        if isinstance(self.policy_, ModelPolicy):
+            return X, features  # its rows are the features
         return class_proba(self.estimator_, X, self.classes_), features
 
     def __sklearn_tags__(self) -> Any:

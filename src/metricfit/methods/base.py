@@ -6,51 +6,28 @@ never looks at a clock.
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
 from metricfit.exceptions import Unsolved
 from metricfit.functions.curvature import Curvature
-from metricfit.methods.history import FEASIBLE, Record, Standing, warn_if_astray
-from metricfit.methods.progress import Progress
-from metricfit.oracles.base import OracleBase, Vertex
+from metricfit.methods.walk import (
+    FEASIBLE,
+    Budget,
+    Exhausted,
+    Iterate,
+    Outcome,
+    Record,
+    Standing,
+    Status,
+    Walk,
+)
+from metricfit.methods.walk.history import warn_if_astray
+from metricfit.methods.walk.progress import Progress
 from metricfit.problem import Program
-from metricfit.types import FloatArray
-
-# Calls of a walk on a small sample of the rows.
-FREE_CALLS = 200
-Status = Literal["optimal", "searched", "stalled", "max_calls", "max_seconds", "stopped"]
-
-
-@dataclass(frozen=True, eq=False)
-class Iterate:
-    """What a method has reached: a mixture of the walk's vertices.
-
-    Parameters
-    ----------
-    weights : array of shape (vertices,) or (cells, vertices)
-        How much of each rule, for all cells alike or cell by cell. May be shorter than the walk; the rest
-        is zero.
-    u : array
-        The generalised confusion vector of the mixture.
-    bound : float
-        A lower bound of the (minimised) objective found in this iteration.
-    multipliers : tuple of arrays
-        For each constraint, the multipliers of its functions, in units of the objective.
-    settled : bool
-        Whether a gap within the tolerance is reason to stop.
-    """
-
-    weights: FloatArray
-    u: FloatArray
-    bound: float = -np.inf
-    multipliers: tuple[FloatArray, ...] | None = None
-    settled: bool = True
 
 
 class Method:
@@ -112,169 +89,6 @@ class Method:
                     kept = f"'{limit.constraint}' does not keep a convex set"
                     return f"{kept}; {self.name} needs convex constraints"
         return None
-
-
-class Exhausted(Exception):
-    """The budget of calls or seconds is used up."""
-
-    def __init__(self, status: Status) -> None:
-        self.status = status
-
-
-def _unit(loss: FloatArray) -> FloatArray:
-    """Scale a loss: the rule does not depend on its size, but float32 scores do."""
-    size = np.abs(loss).max()
-    return loss / size if size > 0 else loss
-
-
-@dataclass
-class Budget:
-    """Oracle calls and seconds that may be spent, and those that were; all walks of one solve share it."""
-
-    max_calls: int = sys.maxsize
-    max_seconds: float = np.inf
-    calls: int = 0
-    started: float = field(default_factory=time.perf_counter)
-
-    @property
-    def seconds(self) -> float:
-        """Time since the start."""
-        return time.perf_counter() - self.started
-
-    @property
-    def late(self) -> bool:
-        """Whether the time is used up."""
-        return self.seconds >= self.max_seconds
-
-    @property
-    def left(self) -> int:
-        """How many calls are left."""
-        return max(self.max_calls - self.calls, 0)
-
-
-@dataclass
-class Walk:
-    """The oracle as methods see it: directions in, vertices out, every call counted against the budget."""
-
-    program: Program
-    oracle: OracleBase
-    tol: float = 1e-4
-    budget: Budget = field(default_factory=Budget)
-    seed: int | None = None
-    vertices: list[Vertex] = field(default_factory=list)
-    guide: Outcome | None = None
-    guiding: list[Iterate] = field(default_factory=list)
-    _table: FloatArray = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._table = np.zeros((8, self.program.constant.size))
-
-    def beside(
-        self, program: Program, oracle: OracleBase, tol: float | None = None, free: bool = False
-    ) -> Walk:
-        """Return a walk of its own, with another program or oracle, whose calls count here too.
-
-        Calls of a ``free`` one, which asks a small sample, do not count; half of the time left is its own.
-        """
-        own = Budget(FREE_CALLS, (self.budget.max_seconds - self.budget.seconds) / 2)
-        return Walk(
-            program, oracle, self.tol if tol is None else tol, own if free else self.budget, self.seed
-        )
-
-    @property
-    def calls(self) -> int:
-        """Oracle calls so far."""
-        return self.budget.calls
-
-    @property
-    def late(self) -> bool:
-        """Whether the time is used up."""
-        return self.budget.late
-
-    def expect(self, calls: int) -> None:
-        """Say how many calls are coming, for oracles that can prepare for many."""
-        self.oracle.expect(min(calls, self.budget.left))
-
-    def call(self, direction: FloatArray) -> int:
-        """Ask for the best rule for ``direction @ u`` and return its place in `vertices`."""
-        return self.ask(self.program.loss(direction))
-
-    def ask(self, loss: FloatArray) -> int:
-        """Ask for the best rule for a loss and return its place in `vertices`."""
-        self.spend()
-        return self.add(self.oracle(_unit(loss), self.program.layout))
-
-    def spend(self, calls: int = 1) -> None:
-        """Count passes over the rows; end the walk when the budget is used up."""
-        self.check(calls)
-        self.budget.calls += calls
-
-    def check(self, calls: int = 1) -> None:
-        """End the walk when the budget does not have so many passes; a first one is made however late it is."""
-        if self.budget.left < calls:
-            raise Exhausted("max_calls")
-        if self.budget.late and self.vertices:
-            raise Exhausted("max_seconds")
-
-    def ask_all(self, losses: Sequence[FloatArray]) -> list[int]:
-        """Ask for the best rules for several losses, in one pass if the oracle can, as far as the budget goes."""
-        losses = losses[: self.budget.left]
-        if not losses:
-            return []
-        self.spend(len(losses))
-        answers = self.oracle.many([_unit(loss) for loss in losses], self.program.layout)
-        return [self.add(vertex) for vertex in answers]
-
-    def add(self, vertex: Vertex) -> int:
-        """Keep a vertex that came from elsewhere (a warm start)."""
-        place = len(self.vertices)
-        if place == len(self._table):
-            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-        self.vertices.append(vertex)
-        self._table[place] = self.program.vector(vertex.statistic)
-        return place
-
-    @property
-    def vectors(self) -> FloatArray:
-        """The generalised confusion vectors of all vertices, one in each row."""
-        return self._table[: len(self.vertices)]
-
-    def single(self, place: int) -> Iterate:
-        """Return a vertex as a mixture of one."""
-        weights = np.zeros(place + 1)
-        weights[place] = 1.0
-        return Iterate(weights, self.vectors[place])
-
-    def mix(self, weights: FloatArray) -> FloatArray:
-        """Return u of a mixture of whole vertices."""
-        return weights @ self.vectors[: weights.size]
-
-    def lower_bound(self, u: FloatArray) -> tuple[float, int]:
-        """Price the tangent plane of the objective at u; return the bound that it proves, and the place."""
-        slope, level = self.program.tangent(u)
-        place = self.call(slope)
-        return level + self.least(slope, place) - float(slope @ u), place
-
-    def least(self, slope: FloatArray, place: int) -> float:
-        """Return the smallest ``slope @ u`` known after the oracle's answer.
-
-        An exact oracle's answer is the minimum. Counted labels can make an older vertex cheaper than the
-        plug-in rule's answer, so that all have to be compared.
-        """
-        if self.oracle.exact:
-            return float(slope @ self.vectors[place])
-        return float((self.vectors @ slope).min())
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What the loop ends with, in minimisation."""
-
-    best: Iterate
-    value: float
-    bound: float
-    status: Status
-    history: tuple[Record, ...]
 
 
 def run(

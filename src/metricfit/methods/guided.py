@@ -9,7 +9,7 @@ import numpy as np
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
 from metricfit.methods.column_generation import ColumnGeneration
-from metricfit.methods.history import Standing
+from metricfit.methods.guide import Guide
 from metricfit.methods.local import infeasible
 from metricfit.methods.master import feasibility
 from metricfit.methods.master.columns import Columns
@@ -18,11 +18,11 @@ from metricfit.methods.master.generation import best_mixture
 from metricfit.methods.master.master import Master
 from metricfit.methods.search.coordinate import FIRST, NEAR, Stage, polish
 from metricfit.methods.search.corrective import descend_within, merit
-from metricfit.methods.search.guide import Guide
 from metricfit.methods.search.lines import Lines, trust_in
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.settings import SETTINGS, Settings
 from metricfit.methods.starts import argmax_loss, balanced_loss
+from metricfit.methods.walk.history import Standing
 from metricfit.problem import Program
 
 # The polish of a rule: violations cost little at first, so that a rule may leave the constraints for a better way in.

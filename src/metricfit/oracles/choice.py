@@ -45,7 +45,7 @@ def oracle_for(
     >>> oracle_for(np.array([[0.9, 0.1], [0.4, 0.6]]), [0, 1]).margins
     array([[0.5, 0.5]])
     """
-    far = mapping_of(proba) is not None and proba.nbytes > IN_MEMORY
+    far = mapping_of(proba) is not None and is_large(proba.nbytes)
     if far or isinstance(proba, ScoreFiles) or hasattr(proba, "__dask_graph__"):
         if blind:
             raise ValueError(
@@ -98,10 +98,21 @@ def oracle_for(
     return PluginOracle(rows, confusion, threads)
 
 
+def is_large(nbytes: int) -> bool:
+    """Return whether so many bytes of probabilities are left where they are and read block by block.
+
+    Examples
+    --------
+    >>> is_large(10**6), is_large(10**9)
+    (False, True)
+    """
+    return nbytes > IN_MEMORY
+
+
 def _from(
     source: Source, decisions: Iterable[object] | None, confusion: Confusion, threads: int
 ) -> OracleBase:
     rows = ChunkedRows(source, decisions)
-    if source.nbytes <= IN_MEMORY:
-        return PluginOracle(rows.in_memory(), confusion, threads)
-    return ChunkedOracle(rows, confusion, threads)
+    if is_large(source.nbytes):
+        return ChunkedOracle(rows, confusion, threads)
+    return PluginOracle(rows.in_memory(), confusion, threads)

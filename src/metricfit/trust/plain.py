@@ -10,9 +10,9 @@ from metricfit.data.confusion import Confusion
 from metricfit.data.layout import expand, statistic
 from metricfit.data.rows import Rows
 from metricfit.methods.base import Iterate, Walk, run
-from metricfit.methods.history import Standing
 from metricfit.methods.local import Local
 from metricfit.methods.starts import argmax_loss, balanced_loss
+from metricfit.methods.walk.history import Standing
 from metricfit.oracles.base import OracleBase
 from metricfit.policy import Policy, Rule
 from metricfit.problem import Problem, Program

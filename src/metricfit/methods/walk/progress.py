@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from typing import Any
 
-from metricfit.methods.history import Record
+from metricfit.methods.walk.history import Record
 
 
 class Progress:

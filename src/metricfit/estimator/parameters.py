@@ -1,0 +1,65 @@
+"""The parameters of a `MetricClassifier`, checked when it is fitted and before anything is computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+
+from metricfit.data.cells import UNSEEN_RULES
+from metricfit.messages import unknown
+from metricfit.options import check_options, threads
+from metricfit.policy.mixture import RANDOMIZE
+from metricfit.trust.confidence import check_confidence
+
+ORACLES = ("plugin", "retrain")
+
+
+def check_parameters(classifier: Any) -> None:
+    """Raise if a parameter, or two of them together, make no sense."""
+    if classifier.oracle not in ORACLES:
+        raise ValueError(unknown("oracle", classifier.oracle, ORACLES))
+    if classifier.oracle == "retrain":
+        _check_retrain(classifier)
+    elif not (hasattr(classifier.estimator, "fit") and hasattr(classifier.estimator, "predict_proba")):
+        raise ValueError(
+            f"estimator must be a classifier with fit and predict_proba; got {classifier.estimator!r}. If it "
+            f"has only scores, wrap it in sklearn.calibration.CalibratedClassifierCV"
+        )
+    if classifier.randomize not in RANDOMIZE:
+        raise ValueError(unknown("randomize", classifier.randomize, RANDOMIZE))
+    if classifier.unseen not in UNSEEN_RULES:
+        raise ValueError(unknown("unseen", classifier.unseen, UNSEEN_RULES))
+    if not isinstance(classifier.blind, bool | np.bool_):
+        raise ValueError(f"blind must be True or False, got {classifier.blind!r}")
+    check_confidence(classifier.confidence)
+    if classifier.blind and classifier.confidence is not None:
+        raise ValueError(
+            "confidence is not known for blind=True; leave one of them out and see result_.expected"
+        )
+    check_options(classifier.tol, classifier.max_calls, classifier.max_seconds, classifier.confusion)
+    threads(classifier.n_jobs)
+
+
+def _check_retrain(classifier: Any) -> None:
+    """Raise if something is asked for that needs the probabilities of one model."""
+    if isinstance(classifier.estimator, FrozenEstimator) or not hasattr(classifier.estimator, "fit"):
+        raise ValueError(
+            "oracle='retrain' trains the estimator again and again, so it must be a classifier that is not frozen; got "
+            f"{classifier.estimator!r}"
+        )
+    asked = {
+        "confusion": ("labels", classifier.confusion),
+        "blind": (False, classifier.blind),
+        "missing": ("error", classifier.missing),
+        "unseen": ("error", classifier.unseen),
+        "confidence": (None, classifier.confidence),
+        "keep_proba": (False, classifier.keep_proba),
+    }
+    for name, (wanted, given) in asked.items():
+        if given != wanted:
+            raise ValueError(
+                f"{name}={given!r} needs the probabilities of one model, and oracle='retrain' has many models; leave "
+                f"{name} out, or use oracle='plugin'"
+            )

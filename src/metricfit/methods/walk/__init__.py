@@ -1,0 +1,17 @@
+"""What the loop keeps of a run: rules asked for, calls and seconds spent, what was reached, how it is told."""
+
+from metricfit.methods.walk.budget import Budget, Exhausted, Status
+from metricfit.methods.walk.history import FEASIBLE, Record, Standing
+from metricfit.methods.walk.walk import Iterate, Outcome, Walk
+
+__all__ = [
+    "FEASIBLE",
+    "Budget",
+    "Exhausted",
+    "Iterate",
+    "Outcome",
+    "Record",
+    "Standing",
+    "Status",
+    "Walk",
+]
