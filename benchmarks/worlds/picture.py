@@ -30,14 +30,19 @@ DRAWN = {
 ABOVE = np.linspace(-0.02, 0.14, 9)
 
 
-def curves(data: str, kind: str, seeds: list[int], c: int | None) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+def curves(
+    data: str, kind: str, seeds: list[int], c: int | None
+) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
     """Return floors, for each way (levels, [promised, new value, new precision]), and the same of plain argmax."""
     found = {way: [] for way in DRAWN}
     plain, levels = [], None
     for seed in seeds:
         s = split(data, kind, seed)
         classes = list(range(s.P.shape[1]))
-        told = [mf.Confusion.from_predictions(y, p.argmax(axis=1), classes=classes) for p, y in ((s.P, s.y), (s.Q, s.z))]
+        told = [
+            mf.Confusion.from_predictions(y, p.argmax(axis=1), classes=classes)
+            for p, y in ((s.P, s.y), (s.Q, s.z))
+        ]
         if c is None:  # the class that is found least precisely
             c = min(classes, key=lambda i: mf.precision(i)(told[0]))
         if levels is None:
@@ -60,7 +65,15 @@ def draw(path: Path, levels: np.ndarray, found: dict[str, np.ndarray], plain: np
     titles = ("G-mean reported on the tuning rows", "G-mean on new rows", "Precision on new rows")
     for place, (ax, heading) in enumerate(zip(axes, titles, strict=True)):
         for way, (label, hue, mark) in DRAWN.items():
-            ax.plot(levels, found[way][:, place], color=hue, marker=mark, markersize=4.5, linewidth=1.6, label=label)
+            ax.plot(
+                levels,
+                found[way][:, place],
+                color=hue,
+                marker=mark,
+                markersize=4.5,
+                linewidth=1.6,
+                label=label,
+            )
         ax.axhline(plain[place], color="#57606a", linewidth=1.1, linestyle=":", label="most probable class")
         ax.set_title(heading, fontsize=10.5)
         ax.set_xlabel("precision floor asked for")
@@ -79,7 +92,9 @@ def draw(path: Path, levels: np.ndarray, found: dict[str, np.ndarray], plain: np
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", default="satimage")
     parser.add_argument("--kind", default="linear")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
@@ -89,7 +104,9 @@ def main() -> None:
     levels, found, plain = curves(given.data, given.kind, given.seeds, given.c)
     for way, lines in found.items():
         print(way, *(" ".join(f"{value:.3f}" for value in line) for line in lines.T), sep="\n  ")
-    title = f"G-mean under a floor on the precision of one class: {given.data}, mean of {len(given.seeds)} splits"
+    title = (
+        f"G-mean under a floor on the precision of one class: {given.data}, mean of {len(given.seeds)} splits"
+    )
     draw(given.out, levels, found, plain, title)
 
 
