@@ -1,4 +1,4 @@
-"""The picture of README.md: G-mean against a precision floor, as promised and on rows not used, for each way of counting.
+"""The picture of README.md: G-mean against a precision floor, promised and on rows not used, in each way of counting.
 
     METRICFIT_DATA=... python benchmarks/worlds/picture.py [--data satimage] [--kind linear] [--seeds 0 1 2 3 4]
 

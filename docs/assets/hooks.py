@@ -1,6 +1,6 @@
 """What MkDocs does to the pages on the way to the site; nothing of it needs the network.
 
-- README.md is the home page, CHANGELOG.md and CONTRIBUTING.md are pages: they exist once, at the root of the repository;
+- README.md is the home page, CHANGELOG.md and CONTRIBUTING.md are pages: they exist once, at the root;
 - formulas become MathML, which browsers draw by themselves;
 - blocks of code that begin with a prompt are coloured as sessions.
 """
