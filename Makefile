@@ -75,7 +75,7 @@ lint: $(VENV)/.installed-dev  ## check style, format, types and the layers of th
 
 # Warnings are errors: a link that leads nowhere, a page without a place, a docstring that cannot be read.
 docs: $(VENV)/.installed-dev  ## build the documentation site into build/site, without the network
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/.installed-dev  ## compare the kernels with plain NumPy
 	$(BIN)/python benchmarks/kernels/oracle.py

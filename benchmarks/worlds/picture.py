@@ -1,8 +1,9 @@
 """The picture of README.md: G-mean against a precision floor, promised and on rows not used, in each way of counting.
 
-    METRICFIT_DATA=... python benchmarks/worlds/picture.py [--data satimage] [--kind linear] [--seeds 0 1 2 3 4]
+    METRICFIT_DATA=... python benchmarks/worlds/picture.py [--seeds 0 1 2]
 
-Every point is a mean over the splits. Levels at which some split has no policy that keeps the floor are left out.
+Every point is a mean over the splits; the floor is on the class that the most probable class finds least precisely.
+Levels at which some split has no policy that keeps the floor are left out.
 """
 
 from __future__ import annotations
@@ -57,37 +58,35 @@ def curves(
     return levels, {way: np.mean(lines, axis=0) for way, lines in found.items()}, np.mean(plain, axis=0)
 
 
-def draw(path: Path, levels: np.ndarray, found: dict[str, np.ndarray], plain: np.ndarray, title: str) -> None:
-    """Draw value on tuning rows, value on new rows and precision on new rows side by side."""
+def draw(path: Path, rows: list[tuple[str, tuple]]) -> None:
+    """Draw value on tuning rows, value on new rows and precision on new rows side by side, a data set in each row."""
     mpl.rcParams.update({"svg.hashsalt": "metricfit", "font.size": 10, "svg.fonttype": "path"})
-    fig, axes = plt.subplots(1, 3, figsize=(10.5, 3.7))
+    fig, grid = plt.subplots(len(rows), 3, figsize=(10.5, 0.6 + 3.1 * len(rows)), squeeze=False)
     fig.patch.set_facecolor("white")
-    titles = ("G-mean reported on the tuning rows", "G-mean on new rows", "Precision on new rows")
-    for place, (ax, heading) in enumerate(zip(axes, titles, strict=True)):
-        for way, (label, hue, mark) in DRAWN.items():
-            ax.plot(
-                levels,
-                found[way][:, place],
-                color=hue,
-                marker=mark,
-                markersize=4.5,
-                linewidth=1.6,
-                label=label,
+    for axes, (name, (levels, found, plain)) in zip(grid, rows, strict=True):
+        headings = (
+            f"{name}\nG-mean reported on the tuning rows",
+            "G-mean on new rows",
+            "Precision on new rows",
+        )
+        for place, (ax, heading) in enumerate(zip(axes, headings, strict=True)):
+            for way, (label, hue, mark) in DRAWN.items():
+                line = found[way][:, place]
+                ax.plot(levels, line, color=hue, marker=mark, markersize=4.5, linewidth=1.6, label=label)
+            ax.axhline(
+                plain[place], color="#57606a", linewidth=1.1, linestyle=":", label="most probable class"
             )
-        ax.axhline(plain[place], color="#57606a", linewidth=1.1, linestyle=":", label="most probable class")
-        ax.set_title(heading, fontsize=10.5)
-        ax.set_xlabel("precision floor asked for")
-        ax.grid(color="#d9dee3", linewidth=0.6)
-        ax.spines[["top", "right"]].set_visible(False)
-    axes[2].plot(levels, levels, color="#1b1f24", linewidth=1.1, linestyle="--", label="the floor")
-    low = min(ax.get_ylim()[0] for ax in axes[:2])
-    high = max(ax.get_ylim()[1] for ax in axes[:2])
-    for ax in axes[:2]:
-        ax.set_ylim(low, high)
-    handles, labels = axes[2].get_legend_handles_labels()
+            ax.set_title(heading, fontsize=10.5, loc="left")
+            ax.set_xlabel("precision floor asked for")
+            ax.grid(color="#d9dee3", linewidth=0.6)
+            ax.spines[["top", "right"]].set_visible(False)
+        axes[2].plot(levels, levels, color="#1b1f24", linewidth=1.1, linestyle="--", label="the floor")
+        low, high = (limit([ax.get_ylim()[end] for ax in axes[:2]]) for end, limit in enumerate((min, max)))
+        for ax in axes[:2]:
+            ax.set_ylim(low, high)
+    handles, labels = grid[0, 2].get_legend_handles_labels()
     fig.legend(handles, labels, loc="lower center", ncols=5, frameon=False)
-    fig.suptitle(title, fontsize=11)
-    fig.tight_layout(rect=(0, 0.07, 1, 1))
+    fig.tight_layout(rect=(0, 0.05, 1, 1))
     fig.savefig(path, metadata={"Date": None})
 
 
@@ -95,19 +94,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", default="satimage")
-    parser.add_argument("--kind", default="linear")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
-    parser.add_argument("--c", type=int)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--out", type=Path, default=FIGURES / "worlds.svg")
     given = parser.parse_args()
-    levels, found, plain = curves(given.data, given.kind, given.seeds, given.c)
-    for way, lines in found.items():
-        print(way, *(" ".join(f"{value:.3f}" for value in line) for line in lines.T), sep="\n  ")
-    title = (
-        f"G-mean under a floor on the precision of one class: {given.data}, mean of {len(given.seeds)} splits"
-    )
-    draw(given.out, levels, found, plain, title)
+    rows = []
+    for name, data in (
+        ("A model twice as sure as it should be", "too_sure"),
+        ("SatImage, logistic regression", "satimage"),
+    ):
+        rows.append((name, curves(data, "linear", given.seeds, None)))
+        for way, lines in rows[-1][1][1].items():
+            print(
+                data,
+                way,
+                *(" ".join(f"{value:.3f}" for value in line) for line in lines.T),
+                sep="\n  ",
+                flush=True,
+            )
+    draw(given.out, rows)
 
 
 if __name__ == "__main__":
