@@ -1,4 +1,4 @@
-"""Where calibrated probabilities and labels disagree about a constraint, and where there is nothing to disagree about."""
+"""Where calibrated probabilities and labels disagree about a constraint, and where neither says anything."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from metricfit.data.confusion import Confusion
 from metricfit.data.layout import expand, statistic
 from metricfit.data.rows import Rows
+from metricfit.exceptions import OverfitWarning
 from metricfit.methods.base import Iterate, Walk, run
 from metricfit.methods.history import Standing
 from metricfit.methods.local import Local
@@ -52,7 +54,9 @@ def plain_rule(
         return raw, raw.single(best)
     if not walk.guiding or given.costly or not found.kept:
         return None
-    direct = run(Local(), program, raw)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OverfitWarning)  # nobody asked for a search on these labels alone
+        direct = run(Local(), program, raw)
     reached = Standing.of(program, direct.best.u)
     return (raw, direct.best) if reached.kept and reached.value < found.value - CLEARLY else None
 
