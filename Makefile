@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz soak processors lowest pythons bare problems lint bench peers scale paper clean
+.PHONY: help demo test fuzz soak processors lowest pythons bare problems lint docs bench peers scale paper clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,10 @@ lint: $(VENV)/.installed-dev  ## check style, format, types and the layers of th
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Warnings are errors: a link that leads nowhere, a page without a place, a docstring that cannot be read.
+docs: $(VENV)/.installed-dev  ## build the documentation site into build/site, without the network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/.installed-dev  ## compare the kernels with plain NumPy
 	$(BIN)/python benchmarks/kernels/oracle.py

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import doctest
+import importlib
+import inspect
 import re
 import shlex
 from pathlib import Path
@@ -16,7 +18,11 @@ from metricfit.methods import METHODS, Method
 from metricfit.metrics import METRICS, Curvature
 
 ROOT = Path(__file__).parents[1]
-PAGES = {page.name: page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+AT_ROOT = ("README.md", "CONTRIBUTING.md")
+PAGES = {
+    str(page.relative_to(page.parents[1] if page.parent.name == "api" else page.parent)): page
+    for page in (*(ROOT / name for name in AT_ROOT), *sorted((ROOT / "docs").rglob("*.md")))
+}
 TEXTS = {name: page.read_text(encoding="utf-8") for name, page in PAGES.items()}
 EXCERPTS = [
     (name, *found)
@@ -26,6 +32,13 @@ EXCERPTS = [
 # Pages that would be worth little without a checked example.
 SHOWING = {
     "README.md",
+    "first-hour.md",
+    "which-confusion.md",
+    "which-constraint.md",
+    "comparison.md",
+    "new-rows.md",
+    "fairness.md",
+    "scale.md",
     "concepts.md",
     "metrics.md",
     "methods.md",
@@ -68,6 +81,54 @@ def test_links_and_files_lead_somewhere(name):
     assert [link for link in links if not (PAGES[name].parent / link).exists()] == []
     paths = re.findall(r"`((?:src|tests|docs|benchmarks|metricfit)/[\w/.-]+)`", TEXTS[name])
     assert [p for p in paths if not ((ROOT / p).exists() or (ROOT / "src" / p).exists())] == []
+
+
+# The site
+
+
+def test_every_page_has_a_place_in_the_site():
+    listed = set(
+        re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("nav:")[-1])
+    )
+    generated = {"index.md", "changelog.md", "contributing.md"}  # from the root, see docs/assets/hooks.py
+    assert listed == {name for name in PAGES if name not in AT_ROOT} | generated
+
+
+def public_names() -> list[str]:
+    """Return the full names of all that the package and its public modules export."""
+    modules = ("", ".calibration", ".datasets", ".methods", ".oracles", ".report")
+    found = []
+    for module in (importlib.import_module(f"metricfit{name}") for name in modules):
+        things = [getattr(module, name) for name in module.__all__]
+        found += [
+            f"{x.__module__}.{x.__name__}" for x in things if inspect.isclass(x) or inspect.isfunction(x)
+        ]
+    errors = vars(mf.exceptions).values()
+    found += [
+        f"{x.__module__}.{x.__name__}"
+        for x in errors
+        if inspect.isclass(x) and x.__module__ == mf.exceptions.__name__
+    ]
+    return sorted(set(found))
+
+
+# Raised and caught inside; no user meets them.
+INSIDE = {f"metricfit.exceptions.{name}" for name in ("NotConvex", "Undefined", "Unsolved")}
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_the_reference_has_every_public_name(name):
+    listed = {found for text in TEXTS.values() for found in re.findall(r"^::: (\S+)$", text, re.MULTILINE)}
+    assert (name in listed) != (name in INSIDE)
+
+
+def test_nothing_of_the_site_comes_from_elsewhere():
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "font: false" in settings
+    assets = [path for path in (ROOT / "docs" / "assets").iterdir() if path.suffix in {".css", ".js"}]
+    assert assets
+    for text in (settings, *(path.read_text(encoding="utf-8") for path in assets)):
+        assert "http" not in text
 
 
 # Tables

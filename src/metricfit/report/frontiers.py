@@ -136,7 +136,6 @@ class FrontierDisplay(Display):
         levels = np.array([point.levels[-1] for point in points])
         values = np.array([np.nan if p.result is None else p.result.value for p in points])
         bounds = np.array([np.nan if p.result is None else p.result.bound for p in points])
-        proven = any(p.result is not None and p.result.certified for p in points)
         mark = "o" if len(points) <= 30 else None
         if alone and np.isfinite(bounds).any():
             # A level has a bound of its own, or that of a looser one, which says little in a picture.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from metricfit.calibration import refuted
 from metricfit.exceptions import CalibrationWarning
 from metricfit.oracles.base import OracleBase
@@ -34,6 +36,8 @@ def warn_if_labels_disagree(result: Any) -> None:
     if not result.constraints or result.counted is None:
         return
     for record, counted in zip(result.constraints, result.counted.constraints, strict=True):
+        if np.isnan(record.value):  # a rate of nothing, such as the precision of a class that is given up
+            continue
         if not counted.low <= record.value <= counted.high and counted.low < counted.high:
             warnings.warn(
                 f"{record.name}: calibrated probabilities say {record.value:.3f}, the labels of the same rows "
