@@ -83,6 +83,13 @@ def task(options: Namespace) -> tuple[Problem, Rows]:
         objective = _objective(options.maximize, options.minimize)
     with blamed_on_text("--subject-to"):
         problem = Problem.of(objective, options.subject_to)
+    rows = rows_of(options)
+    _check(problem, rows.axes, goal, options.method)
+    return problem, rows
+
+
+def rows_of(options: Namespace) -> Rows:
+    """Return the rows of the table, checked."""
     scores = read_scores(
         options.scores,
         options.proba_prefix,
@@ -95,7 +102,7 @@ def task(options: Namespace) -> tuple[Problem, Rows]:
         named = [as_class(text, scores.classes) for text in options.decision]
         decisions = distinct_labels(named, "the list") if named else None
     with blamed_on(DataError, f"{options.scores}: "):
-        rows = Rows.of(
+        return Rows.of(
             scores.proba,
             scores.labels,
             classes=scores.classes,
@@ -103,8 +110,6 @@ def task(options: Namespace) -> tuple[Problem, Rows]:
             sensitive_features=scores.attributes,
             sample_weight=scores.weight,
         )
-    _check(problem, rows.axes, goal, options.method)
-    return problem, rows
 
 
 def _objective(maximize: str | None, minimize: str | None) -> Metric:
