@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from metricfit.data.confusion import Confusion
     from metricfit.estimator import MetricClassifier
     from metricfit.exceptions import InfeasibleError
+    from metricfit.explorer import explore
     from metricfit.metrics import (
         Constraint,
         Metric,
@@ -67,6 +68,7 @@ _NAMES_OF = {
     "metricfit.data.confusion": ("Confusion",),
     "metricfit.estimator": ("MetricClassifier",),
     "metricfit.exceptions": ("InfeasibleError",),
+    "metricfit.explorer": ("explore",),
     "metricfit.metrics": (
         "Constraint",
         "Metric",
@@ -124,6 +126,7 @@ _HOME = {name: module for module, names in _NAMES_OF.items() for name in names}
 __all__ = [  # noqa: RUF022
     "optimize",
     "frontier",
+    "explore",
     "solve",
     "Options",
     "MetricClassifier",

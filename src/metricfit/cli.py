@@ -140,6 +140,7 @@ def build_parser() -> argparse.ArgumentParser:
     _apply(commands)
     _evaluate(commands)
     _frontier(commands)
+    _explore(commands)
     _metrics(commands)
     _export(commands)
     _completion(commands)
@@ -242,8 +243,38 @@ def _frontier(commands: Commands[Parser]) -> None:
     _json(parser)
 
 
-def _task(parser: Parser) -> None:
-    """Add what states a problem and how to search."""
+def _explore(commands: Commands[Parser]) -> None:
+    parser = _add(
+        commands,
+        "explore",
+        "serve a page on this machine where limits are moved and what they cost is seen at once",
+        "example:\n  metricfit explore scores.csv --label y --proba-prefix p_ --attribute region",
+    )
+    _rows(parser)
+    parser.add_argument(
+        "--objective", metavar="TEXT", default="g_mean", help="metric to begin with (default: g_mean)"
+    )
+    parser.add_argument(
+        "--subject-to",
+        metavar="TEXT",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="constraints to begin with, such as \"precision('fraud') >= 0.9\"",
+    )
+    parser.add_argument(
+        "--confusion",
+        choices=("labels", "calibrated", "model"),
+        default="calibrated",
+        help="how rules are counted at first; calibrated probabilities (default) answer fastest",
+    )
+    parser.add_argument("--tol", type=_tolerance, default=1e-4, help="stop at this gap (default: 0.0001)")
+    parser.add_argument("--port", metavar="N", type=_port, default=0, help="default: one that is free")
+    parser.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
+
+
+def _rows(parser: Parser) -> None:
+    """Add what names the rows and what can be decided."""
     _scores(parser)
     _labelled(parser)
     parser.add_argument(
@@ -257,6 +288,11 @@ def _task(parser: Parser) -> None:
         default=[],
         help="all decisions, by default the classes; others, such as review, are decisions that are no class",
     )
+
+
+def _task(parser: Parser) -> None:
+    """Add what states a problem and how to search."""
+    _rows(parser)
     goal = parser.add_mutually_exclusive_group(required=True)
     goal.add_argument("--maximize", metavar="TEXT", help="metric to maximize, such as g_mean")
     goal.add_argument(
@@ -278,9 +314,10 @@ def _task(parser: Parser) -> None:
     )
     parser.add_argument(
         "--confusion",
-        choices=("labels", "model"),
+        choices=("labels", "calibrated", "model"),
         default="labels",
-        help="count labels (default), or trust the probabilities as soft labels: the bound is then a proof",
+        help="count labels (default), or soft labels, with which the bound is a proof: probabilities calibrated on the "
+        "labels, or those of the model as they are",
     )
     parser.add_argument("--tol", type=_tolerance, default=1e-4, help="stop at this gap (default: 0.0001)")
     parser.add_argument("--max-calls", metavar="N", type=_count, help="budget of oracle calls")
@@ -452,6 +489,13 @@ def _count(text: str) -> int:
 
 def _seed(text: str) -> int:
     return _whole(text, at_least=0)
+
+
+def _port(text: str) -> int:
+    port = _whole(text, at_least=0)
+    if port > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: ports are whole numbers from 0 to 65535")
+    return port
 
 
 def _whole(text: str, at_least: int) -> int:

@@ -234,11 +234,16 @@ def confirmed(
 
 
 def with_expected(
-    problem: Problem, oracle: OracleBase, result: Result, options: Options = DEFAULTS
+    problem: Problem,
+    oracle: OracleBase,
+    result: Result,
+    options: Options = DEFAULTS,
+    callback: Callable[[Record], object] | None = None,
 ) -> Result:
     """Return a result with what to expect on new rows; the oracle is the one that it was solved with.
 
-    Data that is not in memory is judged by the sample of it that the oracle keeps.
+    Data that is not in memory is judged by the sample of it that the oracle keeps. The callback of the options is for
+    the solve itself; ``callback`` is called after each step in a fold, and may raise to give up.
     """
     rows = _rows_of(oracle)
     if isinstance(result.policy, ModelPolicy) or rows is None:
@@ -247,7 +252,7 @@ def with_expected(
     kind: Kind = "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels"
     seconds = None if options.max_seconds is None else options.max_seconds / 2
     # The rules that were found on all rows are where to start from, so few calls are needed.
-    again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=None, verbose=0)
+    again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=callback, verbose=0)
     again = replace(again, derandomise=False)
 
     def refit(some: Rows) -> Policy:

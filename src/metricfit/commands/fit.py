@@ -34,7 +34,7 @@ from metricfit.methods import FEASIBLE, choose
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.metrics.rates import Named
 from metricfit.options import Options
-from metricfit.oracles import PluginOracle
+from metricfit.oracles import PluginOracle, Rows
 from metricfit.oracles.base import OracleBase
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.files.scores import ScoreFiles
@@ -86,6 +86,13 @@ def task(options: Namespace) -> tuple[Problem, OracleBase]:
         objective = _objective(options.maximize, options.minimize)
     with blamed_on_text("--subject-to"):
         problem = Problem.of(objective, options.subject_to)
+    oracle = oracle_of(options)
+    _check(problem, oracle.axes, goal, options.method)
+    return problem, oracle
+
+
+def oracle_of(options: Namespace) -> OracleBase:
+    """Return the oracle on the rows of the table, checked."""
     scores: Scores | ScoreFiles = larger_than_memory(
         options.scores,
         options.proba_prefix,
@@ -106,19 +113,24 @@ def task(options: Namespace) -> tuple[Problem, OracleBase]:
         decisions = distinct_labels(named, "the list") if named else None
     with blamed_on(DataError, f"{options.scores}: "):
         if isinstance(scores, ScoreFiles):
-            oracle = oracle_for(scores, None, decisions=decisions, confusion=options.confusion)
-        else:
-            oracle = oracle_for(
-                scores.proba,
-                scores.labels,
-                classes=scores.classes,
-                decisions=decisions,
-                sensitive_features=scores.attributes,
-                sample_weight=scores.weight,
-                confusion=options.confusion,
-            )
-    _check(problem, oracle.axes, goal, options.method)
-    return problem, oracle
+            return oracle_for(scores, None, decisions=decisions, confusion=options.confusion)
+        return oracle_for(
+            scores.proba,
+            scores.labels,
+            classes=scores.classes,
+            decisions=decisions,
+            sensitive_features=scores.attributes,
+            sample_weight=scores.weight,
+            confusion=options.confusion,
+        )
+
+
+def rows_of(options: Namespace) -> Rows:
+    """Return the rows of the table in memory, checked; of a table that is larger, a sample."""
+    oracle = oracle_of(options)
+    rows = oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
+    assert rows is not None
+    return rows
 
 
 def _objective(maximize: str | None, minimize: str | None) -> Metric:

@@ -1,0 +1,275 @@
+"""What the page is told, as lists, dicts, texts and numbers that JSON has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metricfit.data.confusion import Confusion
+from metricfit.exceptions import InfeasibleError
+from metricfit.explorer.asked import Asked
+from metricfit.groups import group_values
+from metricfit.metrics import Constraint, coverage, precision, recall
+from metricfit.problem import Problem
+from metricfit.report import words
+from metricfit.result import Result
+from metricfit.tradeoff import Frontier
+from metricfit.tradeoff.levels import nearest
+from metricfit.types import Label
+
+# Attributes and groups of each that are shown, and the digits of limits that are offered.
+ATTRIBUTES, GROUPS, DIGITS = 5, 60, 3
+
+
+def of_result(
+    asked: Asked, result: Result, before: Confusion | None, notes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return what was reached, before and after, overall, by class and by group."""
+    problem = asked.problem
+    return {
+        **_problem(asked),
+        "status": result.status,
+        "feasible": result.feasible,
+        "message": ""
+        if result.feasible
+        else "The search ended before it found a policy that keeps all constraints.",
+        "value": number(result.value),
+        "value_before": None if before is None else number(problem.objective(before)),
+        "bound": number(result.bound),
+        "gap": number(result.gap),
+        "certified": result.certified,
+        "bound_words": words.bound_in_words(result),
+        "calibrated": None
+        if result.calibrated is None
+        else {"value": number(result.calibrated.value), "bound": number(result.calibrated.bound)},
+        "expected": _expected(result),
+        "expected_note": result.expected_note,
+        "constraints": [
+            {
+                "name": record.name,
+                "words": words.limit_in_words(constraint),
+                "metric": str(constraint.metric),
+                "sense": constraint.sense,
+                "value": number(record.value),
+                "before": None if before is None else number(constraint.metric(before)),
+                "limit": number(record.limit),
+                "violation": number(record.violation),
+                "holds": bool(record.violation <= 1e-9),
+                "price": number(record.price),
+                "price_words": words.price_in_words(problem, constraint, record),
+            }
+            for record, constraint in zip(result.constraints, problem.constraints, strict=True)
+        ],
+        "confusion": _confusion(result.confusion),
+        "confusion_before": None if before is None else _confusion(before),
+        "classes": _classes(result.confusion, before),
+        "decisions": _decisions(result.confusion, before),
+        "groups": _groups(problem, result.confusion, before),
+        "rules": result.policy.n_rules,
+        "method": result.method,
+        "oracle_calls": result.n_oracle_calls,
+        "seconds": number(result.seconds),
+        "notes": list(notes),
+    }
+
+
+def of_infeasible(asked: Asked, error: InfeasibleError) -> dict[str, Any]:
+    """Return what can be achieved in place of limits that cannot be kept, and the nearest that can."""
+    found = "No policy keeps" if error.proven else "No policy was found that keeps"
+    what = "this limit" if len(error.conflict) == 1 else "these limits together"
+    achievable = []
+    for constraint in asked.problem.constraints:
+        name = str(constraint)
+        offered = _offered(constraint, error.violations[name])
+        alone = error.alone[name]
+        achievable.append(
+            {
+                "name": name,
+                "metric": str(constraint.metric),
+                "sense": constraint.sense,
+                "limit": constraint.limit,
+                "nearest": offered,
+                "together": number(nearest(constraint, error.violations[name])),
+                "alone": None if math.isnan(alone) else number(nearest(constraint, alone)),
+            }
+        )
+    moved = [f"{a['metric']} {a['sense']} {a['nearest']:g}" for a in achievable if a["nearest"] != a["limit"]]
+    return {
+        **_problem(asked),
+        "status": "infeasible",
+        "feasible": False,
+        "proven": error.proven,
+        "conflict": list(error.conflict),
+        "achievable": achievable,
+        "message": f"{found} {what}: {', '.join(error.conflict)}. The nearest limits that can be kept: "
+        f"{', '.join(moved)}.",
+    }
+
+
+def of_frontier(front: Frontier) -> dict[str, Any]:
+    """Return the points of a curve."""
+    traded = front.traded[0]
+    points = []
+    for point in front:
+        result = point.result
+        points.append(
+            {
+                "level": number(point.levels[0]),
+                "feasible": result is not None,
+                "value": None if result is None else number(result.value),
+                "bound": None if result is None else number(result.bound),
+                "reached": number(point.achievable[0]),
+            }
+        )
+    return {
+        "objective": str(front.problem.objective),
+        "metric": str(traded.metric),
+        "words": words.named(traded.metric, short=True),
+        "objective_words": words.named(front.problem.objective, short=True),
+        "sense": traded.sense,
+        "points": points,
+    }
+
+
+def code(
+    asked: Asked, decisions: Sequence[Label], classes: Sequence[Label], attributes: Sequence[str]
+) -> str:
+    """Return Python code that finds the same policy.
+
+    Examples
+    --------
+    >>> from metricfit.data.axes import Axes
+    >>> axes = Axes((0, 1))
+    >>> print(code(Asked.of({"objective": "g_mean"}, axes, "labels"), axes.decisions, axes.classes, ()))
+    import metricfit as mf
+    <BLANKLINE>
+    result = mf.optimize(
+        proba,
+        y,
+        'g_mean()',
+        confusion='labels',
+    )
+    result.policy.save("policy.json")
+    <BLANKLINE>
+    """
+    lines = ["import metricfit as mf", "", "result = mf.optimize(", "    proba,", "    y,"]
+    lines.append(f"    {str(asked.problem.objective)!r},")
+    if asked.problem.constraints:
+        lines += ["    [", *(f"        {str(c)!r}," for c in asked.problem.constraints), "    ],"]
+    if tuple(decisions) != tuple(classes):
+        lines.append(f"    decisions={list(decisions)!r},")
+    if attributes:
+        lines.append(f"    sensitive_features=data[{list(attributes)!r}],")
+    return "\n".join([*lines, f"    confusion={asked.kind!r},", ")", 'result.policy.save("policy.json")', ""])
+
+
+def number(value: float) -> float | None:
+    """Return a number that JSON has; None for what is undefined or infinite.
+
+    Examples
+    --------
+    >>> number(np.float64(0.5)), number(float("inf"))
+    (0.5, None)
+    """
+    return float(value) if math.isfinite(value) else None
+
+
+def _problem(asked: Asked) -> dict[str, Any]:
+    problem = asked.problem
+    return {
+        "objective": str(problem.objective),
+        "objective_words": words.named(problem.objective, short=True),
+        "direction": "maximize" if problem.sign < 0 else "minimize",
+        "counted": asked.kind,
+    }
+
+
+def _offered(constraint: Constraint, violation: float) -> float:
+    """Return a limit that can be kept, rounded to the side where it can."""
+    if violation <= 1e-9:
+        return constraint.limit
+    scale = 10.0**DIGITS
+    reached = nearest(constraint, violation) * scale
+    room = 1e-6 * scale  # what a solver's rounding leaves over
+    kept = math.floor(reached - room) if constraint.sense == ">=" else math.ceil(reached + room)
+    return kept / scale
+
+
+def _expected(result: Result) -> dict[str, Any] | None:
+    found = result.expected
+    if found is None:
+        return None
+    told = {
+        "value": number(found.value),
+        "low": number(found.low),
+        "high": number(found.high),
+        "note": found.note,
+    }
+    limits = [
+        {"name": c.name, "value": number(c.value), "low": number(c.low), "high": number(c.high)}
+        for c in found.constraints
+    ]
+    return {**told, "rows": found.rows, "constraints": limits}
+
+
+def _confusion(confusion: Confusion) -> dict[str, Any]:
+    return {
+        "classes": list(map(str, confusion.classes)),
+        "decisions": list(map(str, confusion.decisions)),
+        "matrix": confusion.matrix.tolist(),
+    }
+
+
+def _rates(confusion: Confusion | None, i: int) -> dict[str, float | None]:
+    """Return precision and recall of a class; None where there is nothing to be a rate of."""
+    if confusion is None:
+        return {"precision": None, "recall": None}
+    matrix, columns = confusion.matrix, np.flatnonzero(confusion.axes.match == i)
+    right, decided, true = matrix[i, columns].sum(), matrix[:, columns].sum(), matrix[i].sum()
+    return {
+        "precision": float(right / decided) if decided > 0 else None,
+        "recall": float(right / true) if true > 0 else None,
+    }
+
+
+def _classes(after: Confusion, before: Confusion | None) -> list[dict[str, Any]]:
+    shares = after.matrix.sum(axis=1)
+    return [
+        {"class": str(label), "share": float(shares[i]), **_rates(after, i), "before": _rates(before, i)}
+        for i, label in enumerate(after.classes)
+    ]
+
+
+def _decisions(after: Confusion, before: Confusion | None) -> list[dict[str, Any]]:
+    shares = after.matrix.sum(axis=0)
+    old = None if before is None else before.matrix.sum(axis=0)
+    return [
+        {"decision": str(d), "share": float(shares[j]), "before": None if old is None else float(old[j])}
+        for j, d in enumerate(after.decisions)
+    ]
+
+
+def _groups(problem: Problem, after: Confusion, before: Confusion | None) -> list[dict[str, Any]]:
+    """Return rates of each group of each attribute, for the class that the problem speaks of."""
+    told = words.class_in(problem, after.decisions)
+    decision = after.decisions[-1] if told is None else told
+    metrics = {"share decided": coverage(decision)}
+    if decision in after.classes:
+        metrics |= {"recall": recall(decision), "precision": precision(decision)}
+    found = []
+    for over in after.cells.names[:ATTRIBUTES]:
+        rows: dict[str, dict[str, Any]] = {}
+        for name, metric in metrics.items():
+            for side, confusion in (("after", after), ("before", before)):
+                for one in [] if confusion is None else group_values(metric, over, confusion)[:GROUPS]:
+                    row = rows.setdefault(
+                        str(one.group[0]), {"group": str(one.group[0]), "after": {}, "before": {}}
+                    )
+                    row[side][name] = number(one.value)
+        found.append(
+            {"attribute": over, "class": str(decision), "rates": list(metrics), "groups": list(rows.values())}
+        )
+    return found

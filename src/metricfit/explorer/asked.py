@@ -1,0 +1,117 @@
+"""What a request asks for, read from JSON and checked against the rows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from metricfit.data.axes import Axes
+from metricfit.functions.binding import Binding
+from metricfit.messages import brief
+from metricfit.metrics import Constraint, Metric, parse
+from metricfit.options import CONFUSIONS
+from metricfit.oracles.base import Confusion as Kind
+from metricfit.problem import Problem
+from metricfit.report.expected import even_margins
+
+MOST_CONSTRAINTS = 50
+MOST_LEVELS = 200
+
+
+class BadRequest(ValueError):
+    """A request that cannot be read; ``where`` names its field and ``at`` the character of its text, from 1."""
+
+    def __init__(self, text: str, where: str, at: int | None = None) -> None:
+        super().__init__(text)
+        self.where, self.at = where, at
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A problem, how its confusion is counted, and whether what to expect on new rows is asked for too."""
+
+    problem: Problem
+    kind: Kind
+    expect: bool = False
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any], axes: Axes, kind: Kind) -> Asked:
+        """Read a request; raise `BadRequest` naming the field that is wrong.
+
+        Examples
+        --------
+        >>> asked = Asked.of({"objective": "g_mean", "constraints": ["recall(1) >= 0.5"]}, Axes((0, 1)), "labels")
+        >>> str(asked.problem.constraints[0]), asked.kind
+        ('recall(1) >= 0.5', 'labels')
+        """
+        texts = body.get("constraints", [])
+        if not isinstance(texts, list) or len(texts) > MOST_CONSTRAINTS:
+            raise BadRequest(
+                f"constraints must be a list of at most {MOST_CONSTRAINTS} texts, got {brief(texts)}",
+                "constraints",
+            )
+        objective = read(body.get("objective"), "objective", axes)
+        if isinstance(objective, Constraint):
+            raise BadRequest(f"'{objective}' is a constraint; put it among the constraints", "objective")
+        constraints = []
+        for place, text in enumerate(texts):
+            where = f"constraints[{place}]"
+            constraint = read(text, where, axes)
+            if not isinstance(constraint, Constraint):
+                raise BadRequest(f"'{constraint}' has no limit; write {constraint} >= 0.9, say", where)
+            constraints.append(constraint)
+        counted = body.get("confusion") or kind
+        if counted not in CONFUSIONS:
+            raise BadRequest(
+                f"confusion must be one of {', '.join(CONFUSIONS)}; got {brief(counted)}", "confusion"
+            )
+        expect = body.get("expect", False)
+        if not isinstance(expect, bool):
+            raise BadRequest(f"expect must be true or false, got {brief(expect)}", "expect")
+        try:
+            problem = Problem.of(objective, constraints)
+        except ValueError as error:
+            raise BadRequest(str(error), "objective") from error
+        return cls(problem, counted, expect)
+
+
+def read(text: Any, where: str, axes: Axes) -> Metric | Constraint:
+    """Read the text of a metric or a constraint whose classes and attributes there are."""
+    try:
+        found = parse(text)
+        metric = found.metric if isinstance(found, Constraint) else found
+        metric.bind(Binding.of(axes, even_margins(axes)))
+    except ValueError as error:
+        raise BadRequest(str(error), where, _character(text)) from error
+    return found
+
+
+def traded_place(body: Mapping[str, Any], asked: Asked) -> int:
+    """Return which constraint is traded."""
+    return _whole(body, "trade", 0, len(asked.problem.constraints) - 1)
+
+
+def levels_of(body: Mapping[str, Any]) -> int:
+    """Return how many levels a curve has."""
+    return _whole({"levels": 25} | dict(body), "levels", 2, MOST_LEVELS)
+
+
+def _whole(body: Mapping[str, Any], name: str, low: int, high: int) -> int:
+    value = body.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise BadRequest(f"{name} must be a whole number from {low} to {high}, got {brief(value)}", name)
+    return value
+
+
+def _character(text: Any) -> int | None:
+    """Return the character at which a text stops being readable, from 1; None where the text is well formed."""
+    with suppress(ValueError, RecursionError, MemoryError, TypeError, AttributeError):
+        try:
+            ast.parse(text.strip(), mode="eval")
+        except SyntaxError as error:
+            before = len(text) - len(text.lstrip())
+            return None if error.offset is None else max(error.offset, 1) + before
+    return None

@@ -1,0 +1,99 @@
+"""`explore`: from probabilities and labels to a page where limits are moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from metricfit.data.rows import Rows
+from metricfit.explorer.asked import Asked
+from metricfit.explorer.workbench import Workbench
+from metricfit.options import CONFUSIONS, Options, threads
+from metricfit.oracles.base import Confusion as Kind
+from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
+
+if TYPE_CHECKING:
+    from metricfit.explorer.server import Explorer
+
+NEEDED = 'the explorer needs Starlette and uvicorn: pip install "metricfit[explore]"'
+
+
+def explore(
+    proba: Any,
+    y: Any,
+    objective: ObjectiveLike = "g_mean",
+    constraints: ConstraintLike | Iterable[ConstraintLike] = (),
+    *,
+    classes: Iterable[object] | None = None,
+    decisions: Iterable[object] | None = None,
+    sensitive_features: Any = None,
+    sample_weight: Any = None,
+    confusion: Kind = "calibrated",
+    tol: float = 1e-4,
+    n_jobs: int | None = None,
+    port: int = 0,
+    open_browser: bool = True,
+) -> Explorer:
+    """Serve a page on this machine where one picks a metric, moves limits, and sees at once what they cost.
+
+    The server runs in a thread of its own until it is stopped or Python ends. Only this machine reaches it, and only
+    with the token in its address. It needs the extra ``explore`` (Starlette and uvicorn).
+
+    Parameters
+    ----------
+    proba, y, classes, decisions, sensitive_features, sample_weight, tol, n_jobs
+        As in `optimize`; arrays in memory.
+    objective, constraints
+        What the page begins with.
+    confusion : {"calibrated", "labels", "model"}, default="calibrated"
+        How rules are counted unless the page says otherwise. Unlike that of `optimize`, the default is the one whose
+        values are smooth and monotone in every limit and whose solves are fast, as sliders need it.
+    port : int
+        0 for one that is free.
+    open_browser : bool
+        Whether to open the page.
+
+    Returns
+    -------
+    Explorer
+        With ``url``, the address of the page, and ``stop()``; it can be used in a ``with`` statement.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
+    >>> explorer = mf.explore(data.proba, data.y, constraints=["precision('fraud') >= 0.8"], open_browser=False)
+    >>> explorer.url.startswith("http://127.0.0.1:")
+    True
+    >>> explorer.stop()
+    >>> explorer
+    Explorer(stopped)
+    """
+    if confusion not in CONFUSIONS:
+        raise ValueError(f"confusion must be 'labels', 'calibrated' or 'model', got {confusion!r}")
+    problem, options = Problem.of(objective, constraints), Options(tol=tol)
+    rows = Rows.of(
+        proba,
+        y,
+        classes=classes,
+        decisions=decisions,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
+    explorer = served(problem, Workbench(rows, confusion, options, threads(n_jobs)), port)
+    if open_browser:
+        explorer.open()
+    return explorer
+
+
+def served(problem: Problem, bench: Workbench, port: int = 0) -> Explorer:
+    """Start a server on a workbench; the problem is what the page begins with."""
+    try:
+        from metricfit.explorer.app import Application
+        from metricfit.explorer.server import Explorer
+    except ModuleNotFoundError as error:
+        raise ImportError(NEEDED) from error
+    # The page sends texts, so what it begins with must be text that reads back.
+    texts = {"objective": str(problem.objective), "constraints": [str(c) for c in problem.constraints]}
+    Asked.of(texts, bench.rows.axes, bench.kind)
+    return Explorer(Application(bench, problem), port)

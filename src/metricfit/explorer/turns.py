@@ -1,0 +1,105 @@
+"""One solve at a time, and the newest request wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Literal
+
+#: A slider's answer ends all others that can be asked for again; a curve ends older curves; a download ends nothing.
+Kind = Literal["solve", "frontier", "download"]
+ENDS: dict[Kind, tuple[Kind, ...]] = {
+    "solve": ("solve", "frontier"),
+    "frontier": ("frontier",),
+    "download": (),
+}
+
+
+class Superseded(Exception):
+    """A newer request has come, or nobody waits for the answer any more."""
+
+
+class Turn:
+    """The right to solve, until something newer comes.
+
+    Examples
+    --------
+    >>> turn = Turns().next("solve")
+    >>> turn.callback(None)
+    False
+    >>> turn.end()
+    >>> turn.callback(None)
+    Traceback (most recent call last):
+        ...
+    metricfit.explorer.turns.Superseded
+    """
+
+    def __init__(self, kind: Kind, lock: Any) -> None:
+        self.kind, self._lock, self._ended = kind, lock, False
+
+    def end(self) -> None:
+        """Let the solve stop at its next step: its answer is not wanted any more."""
+        self._ended = True
+
+    def check(self) -> None:
+        """Raise if the answer is not wanted any more."""
+        if self._ended:
+            raise Superseded
+
+    @property
+    def callback(self) -> Callable[[object], bool]:
+        """What a solve calls after each step."""
+
+        def step(record: object) -> bool:
+            self.check()
+            return False
+
+        return step
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Wait until nobody else solves; raise if the answer is not wanted any more by then."""
+        with self._lock:
+            self.check()
+            yield
+
+
+class Turns:
+    """Gives out turns; each new one ends the older ones that it makes worthless.
+
+    Examples
+    --------
+    >>> turns = Turns()
+    >>> old, new = turns.next("solve"), turns.next("solve")
+    >>> new.check()
+    >>> old.check()
+    Traceback (most recent call last):
+        ...
+    metricfit.explorer.turns.Superseded
+    """
+
+    def __init__(self) -> None:
+        self._solving, self._giving = Lock(), Lock()
+        self._waiting: list[Turn] = []
+
+    def next(self, kind: Kind) -> Turn:
+        """Return a new turn, and end the older ones that nobody needs beside it."""
+        turn = Turn(kind, self._solving)
+        with self._giving:
+            for other in self._waiting:
+                if other.kind in ENDS[kind]:
+                    other.end()
+            self._waiting = [*(other for other in self._waiting if other.kind not in ENDS[kind]), turn]
+        return turn
+
+    def done(self, turn: Turn) -> None:
+        """Forget a turn whose answer was given."""
+        with self._giving:
+            self._waiting = [other for other in self._waiting if other is not turn]
+
+    def end_all(self) -> None:
+        """Stop whatever runs: the server closes."""
+        with self._giving:
+            for turn in self._waiting:
+                turn.end()
