@@ -20,7 +20,7 @@ Y = (RNG.random(400) < 1 / (1 + np.exp(1 - 2 * X["a"] - X["sex"]))).astype(int).
 @pytest.mark.parametrize(
     ("metric", "score"),
     [(mf.balanced_accuracy(), balanced_accuracy_score), (mf.f_beta(1, 1), f1_score)],
-    ids=str,
+    ids=lambda given: getattr(given, "__name__", None) or str(given),
 )
 def test_agrees_with_scikit_learn(metric, score):
     ours = cross_val_score(LogisticRegression(), X, Y, scoring=metric.scorer())

@@ -127,7 +127,7 @@ class Application:
         """Read the text of a metric or a constraint; a metric gets the limit that the last result keeps."""
         found = read((await _body(request)).get("text"), "text", self.bench.rows.axes)
         constraint = found if isinstance(found, Constraint) else None
-        metric = constraint.metric if constraint is not None else found
+        metric = found.metric if isinstance(found, Constraint) else found
         sense = constraint.sense if constraint is not None else "<=" if metric.direction < 0 else ">="
         latest = self.bench.latest()
         value = float("nan") if latest is None else float(metric(latest.confusion))
