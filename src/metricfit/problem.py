@@ -143,10 +143,15 @@ class Limit:
         return 1 / room if 0 < room < LIGHT else 1.0
 
     @cached_property
+    def convex(self) -> Node:
+        """The functions for the constraint's own limit, for methods that need them; NotConvex where there are none."""
+        return self.functions(self.constraint.limit)
+
+    @cached_property
     def node(self) -> Node | None:
         """The functions for the constraint's own limit; None when they are not convex."""
         try:
-            return self.functions(self.constraint.limit)
+            return self.convex
         except NotConvex:
             return None
 
@@ -231,6 +236,11 @@ class Program:
     def convex_limits(self) -> bool:
         """Whether all constraints keep a convex set."""
         return all(limit.node is not None for limit in self.limits)
+
+    @property
+    def bounds(self) -> tuple[Node, ...]:
+        """The convex functions g of all constraints ``g(u) <= 0``, for methods that need them."""
+        return tuple(limit.convex for limit in self.limits)
 
     @cached_property
     def lowest_denominator(self) -> float:

@@ -103,7 +103,7 @@ class _Dual:
     """The dual function: its value and super-gradient at multipliers, and the best value known."""
 
     def __init__(self, program: Program, walk: Walk) -> None:
-        self.walk, self.limits = walk, [limit.node for limit in program.limits if limit.node is not None]
+        self.walk, self.limits = walk, program.bounds
         self.width = program.constant.size
         self.slack = slack_step(program, Domain.of(program, walk.oracle.margins))
         self.value, self.least = -np.inf, -np.inf

@@ -120,8 +120,8 @@ class Game:
 
     def __init__(self, program: Program, walk: Walk, as_published: bool, room: float | None = None) -> None:
         self.program, self.walk = program, walk
-        nodes = [limit.node for limit in program.limits if limit.node is not None]
-        self.limits: Node = Stack(tuple(nodes)) if nodes else Constant(np.zeros(0))
+        nodes = program.bounds
+        self.limits: Node = Stack(nodes) if nodes else Constant(np.zeros(0))
         self.domain = Domain.of(program, walk.oracle.margins)
         self.uniform = program.uniform(walk.oracle.margins)
         slopes, points = [self.program.objective, *(Largest(node) for node in nodes)], [self.uniform]

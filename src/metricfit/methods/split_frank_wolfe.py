@@ -144,7 +144,7 @@ class SplitFrankWolfe(Pruned):
 
 def feasible_set(program: Program, domain: Domain) -> Callable[[FloatArray], FloatArray]:
     """Return the function ``direction -> cheapest F`` of the domain where all constraints hold (line 6)."""
-    nodes = [limit.node for limit in program.limits if limit.node is not None]
+    nodes = program.bounds
     if not nodes:
         return domain.cheapest
     if all(is_polyhedral(node) for node in nodes):

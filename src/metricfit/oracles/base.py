@@ -124,6 +124,10 @@ class OracleBase:
         rows = self.sample()
         return None if rows is None else Scan(rows, 1.0 if self.exact else trust, loss, layout)
 
+    def inmost(self) -> OracleBase:
+        """Return the oracle that reads the rows: that inside, where this one only stands before another."""
+        return self
+
     def soft(self) -> OracleBase | None:
         """Return the oracle that counts the same rows by their probabilities, which is exact; None by default."""
         return None

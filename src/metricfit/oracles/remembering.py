@@ -79,6 +79,10 @@ class Remembering(OracleBase):
         """Return the rule of a loss with its weights ready to be scanned."""
         return self.oracle.scan(loss, layout, trust)
 
+    def inmost(self) -> OracleBase:
+        """Return the oracle that is asked."""
+        return self.oracle
+
     def soft(self) -> OracleBase | None:
         """Return the oracle that counts the same rows by their probabilities."""
         return self._soft

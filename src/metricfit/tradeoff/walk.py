@@ -85,7 +85,7 @@ class Walker:
         if self.shared is None:
             self.shared = Shared.of(self._at([c.limit for c in self.traded]), result)
         self.shared.keep(result.policy)
-        given, counting = (getattr(o, "oracle", o) for o in (result.origin.oracle, result.origin.counting))
+        given, counting = result.origin.oracle.inmost(), result.origin.counting.inmost()
         origin = replace(result.origin, oracle=given, counting=counting)
         return replace(result, origin=origin, _judge=judge_of(problem, given, result.policy))
 

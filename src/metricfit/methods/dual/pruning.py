@@ -107,7 +107,7 @@ def linear_program(program: Program, walk: Walk) -> Iterate | None:
     """
     places = distinct(walk)
     vectors = [walk.vectors[place] for place in places]
-    nodes = [limit.node for limit in program.limits if limit.node is not None]
+    nodes = program.bounds
     rows = np.stack(
         [np.concatenate([node.value(u) for node in nodes] or [np.zeros(0)]) for u in vectors], axis=1
     )

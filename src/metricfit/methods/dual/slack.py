@@ -36,7 +36,7 @@ def slack_step(program: Program, domain: Domain) -> Step:
 
     ``mu`` has one entry for each constraint, whose function is the largest of its functions.
     """
-    limits = [Largest(limit.node) for limit in program.limits if limit.node is not None]
+    limits = [Largest(node) for node in program.bounds]
     mean = MeanOfRates.of(program.objective, domain, limits)
     if mean is None:
         return _solver(program.objective, limits, domain)

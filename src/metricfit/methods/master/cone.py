@@ -28,7 +28,7 @@ def _solve(program: Program, goal: Node, columns: Columns, spare: float) -> Solu
     translate = cone.Translator(u)
     objective = translate.of(goal)
     convexity = sp.csr_array((np.ones(count), (columns.cell, np.arange(count))), shape=(cells, count))
-    limits = [translate.of(limit.node) <= -spare for limit in program.limits if limit.node is not None]
+    limits = [translate.of(node) <= -spare for node in program.bounds]
     mixture = [u == columns.matrix @ alpha + program.constant, convexity @ alpha == 1]
     problem = cp.Problem(cp.Minimize(cp.sum(objective)), mixture + translate.constraints + limits)
     cone.solve(problem, alpha)

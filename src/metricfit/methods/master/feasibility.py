@@ -29,7 +29,7 @@ MOST_SETS = 200
 
 def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
     """Return the problem of making the largest constraint function as small as possible."""
-    nodes = tuple(limit.node for limit in limits if limit.node is not None)
+    nodes = tuple(limit.convex for limit in limits)
     return replace(program, objective=Largest(Stack(nodes)), limits=())
 
 

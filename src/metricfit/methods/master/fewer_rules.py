@@ -64,15 +64,14 @@ def _corners(program: Program, columns: Columns, alpha: FloatArray) -> Iterator[
     """Yield corners of the linear program: free ones, then those with the mixture's rates where it bends."""
     u = columns.u(alpha)
     goal = program.objective if program.curvature.is_convex else level_goal(program, program.value(u))
-    roots = [goal, *(limit.node for limit in program.limits if limit.node is not None)]
+    roots = [goal, *program.bounds]
     curved = [node.part for root in roots for node in nodes_of(root) if isinstance(node, Smooth)]
     for kept in ([], curved) if curved else ([],):
         if len(columns) <= len(program.axes.cells) + sum(part.size for part in kept):
             return
         flat, body = Flattened(u), Polyhedron(program.constant.size)
         for limit in program.limits:
-            assert limit.node is not None
-            body.limit(limit, flat.of(limit.node))
+            body.limit(limit, flat.of(limit.convex))
         for part in kept:
             for same in _equal(flat.of(part), part.value(u)):
                 body.limit(part, same)

@@ -76,7 +76,7 @@ def best_mixture(
             return solve(columns, alpha)
         except Unsolved:
             continue
-    none = tuple(np.zeros(limit.node.size) for limit in program.limits if limit.node is not None)
+    none = tuple(np.zeros(node.size) for node in program.bounds)
     alpha = columns.normalised(alpha)
     return Solution(alpha, columns.u(alpha), none if previous is None else previous.multipliers)
 

@@ -30,8 +30,7 @@ def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution
     u = columns.u(alpha)
     flat, body = Flattened(u), Polyhedron(program.constant.size)
     for limit in program.limits:
-        assert limit.node is not None
-        body.limit(limit, flat.of(limit.node))
+        body.limit(limit, flat.of(limit.convex))
     goal = program.objective if program.curvature.is_convex else level_goal(program, program.value(u))
     cost = body.row(flat.of(goal))
     target, duals = Corners(program, body, cost, u).minimise(columns)

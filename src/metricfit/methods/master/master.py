@@ -98,8 +98,7 @@ class Master:
     def _limits(self) -> Polyhedron:
         body = Polyhedron(self.program.constant.size)
         for limit in self.program.limits:
-            assert limit.node is not None
-            body.limit(limit, limit.node)
+            body.limit(limit, limit.convex)
         return body
 
     def _corner(self, parts: Parts, columns: Columns, alpha: FloatArray) -> Solution:

@@ -1,0 +1,209 @@
+"""`optimize`: from probabilities, labels and a problem to a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from metricfit.data.cells import UNSEEN_RULES
+from metricfit.data.confusion import Axes, Cells
+from metricfit.groups import groups_of, warn_of_few_rows
+from metricfit.messages import unknown
+from metricfit.methods import Method, Record
+from metricfit.metrics import Constraint
+from metricfit.options import Options, check_options, threads
+from metricfit.oracles import Oracle, PluginOracle
+from metricfit.oracles.base import Confusion as Kind
+from metricfit.oracles.base import OracleBase, adapted
+from metricfit.oracles.choice import oracle_for
+from metricfit.policy import Policy
+from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
+from metricfit.result import Result
+from metricfit.solving.door import solve
+from metricfit.solving.new_rows import confirmed, with_expected
+from metricfit.solving.unseen import with_overall
+from metricfit.trust.confidence import check_confidence, kept_apart
+
+
+def optimize(
+    proba: Any,
+    y: Any,
+    objective: ObjectiveLike,
+    constraints: ConstraintLike | Iterable[ConstraintLike] = (),
+    *,
+    classes: Iterable[object] | None = None,
+    decisions: Iterable[object] | None = None,
+    sensitive_features: Any = None,
+    sample_weight: Any = None,
+    method: str | Method = "auto",
+    confusion: Kind = "labels",
+    oracle: Literal["plugin"] | Oracle = "plugin",
+    blind: bool = False,
+    missing: Literal["error", "cell"] = "error",
+    unseen: Literal["error", "overall"] = "error",
+    expect: bool = False,
+    confidence: float | None = None,
+    tol: float = 1e-4,
+    max_calls: int | None = None,
+    max_seconds: float | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+    start: Result | Policy | None = None,
+    callback: Callable[[Record], object] | None = None,
+    verbose: int = 0,
+) -> Result:
+    """Find the best decision rule for a metric under constraints, from predicted class probabilities.
+
+    Parameters
+    ----------
+    proba : array of shape (N, n)
+        Class probabilities, float32 or float64; anything else is copied. Best from rows the model was not
+        trained on.
+    y : array of shape (N,)
+        Labels.
+    objective : Metric, str or callable
+        What to optimise: a metric, its name, its text, or a function of the n x k confusion matrix (higher is
+        better).
+    constraints : list of Constraint or str
+        What to keep, for example ``[mf.precision("fraud") >= 0.9]``.
+    classes : list, optional
+        Labels of the columns; 0..n-1 when ``y`` is integer, else the sorted labels.
+    decisions : list, optional
+        Labels of the decisions, by default the classes; others, such as ``"review"``, are decisions that are
+        no class.
+    sensitive_features : frame or array, optional
+        Attributes of each row. The policy may treat each combination of their values differently.
+    sample_weight : array of shape (N,), optional
+        Weights >= 0.
+    method : str or Method
+        ``"auto"``, or the name of a method.
+    confusion : {"labels", "calibrated", "model"}, default="labels"
+        Count labels; or calibrate the probabilities on them and count these as soft labels; or trust the probabilities
+        as they are. With soft labels the bound is a proof, given that the probabilities are right.
+    oracle : "plugin" or an oracle
+        How a linear loss is minimised; an oracle of your own, or a `RetrainOracle`, has the labels and weights of
+        these rows.
+    blind : bool
+        Whether the policy must not see the attributes. Constraints are on groups all the same, so ``proba`` must be
+        the probabilities of each cell and class together, P(cell, class | x), of shape (N, cells, classes): cells are
+        the observed combinations of attribute values, sorted. Decisions on new rows need these probabilities only.
+    missing : {"error", "cell"}
+        Refuse rows that lack an attribute, or give them a cell of their own, with the value ``"(missing)"``.
+    unseen : {"error", "overall"}
+        What the policy does with rows of attribute values that are not there now: refuse them, or decide them by the
+        rule that is best for all rows together, under the constraints that need no attributes.
+    expect : bool
+        Also find out what to expect on new rows, `Result.expected`: the fit is done again on the other rows of each of
+        three folds, which takes about as long as one or two more solves.
+    confidence : float, optional
+        0.95: all constraints together hold on the population with this confidence. Half of the rows are kept from the
+        fit and test it, see `Result.confidence`; 0.5 is neither too bold nor too cautious.
+    tol : float
+        Stop when value and bound are this close.
+    max_calls, max_seconds : optional
+        Budgets of oracle calls and time; the best found so far is returned.
+    n_jobs : int, optional
+        Threads of the plug-in oracle; -1 for all cores.
+    random_state : int, optional
+        Seed of the methods that draw.
+    start : Result or Policy, optional
+        Rules to start from, for example of a similar problem.
+    callback : callable, optional
+        Called with each `Record`; anything true that it returns stops the search.
+    verbose : int
+        Print a line per iteration to standard error.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InfeasibleError
+        When no policy keeps all constraints.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricfit as mf
+    >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
+    >>> result = mf.optimize(proba, [0, 0, 1, 1], "g_mean")
+    >>> result.value, result.policy.decide(proba).tolist()
+    (1.0, [0, 0, 1, 1])
+    """
+    problem = Problem.of(objective, constraints)
+    check_options(tol, max_calls, max_seconds, confusion)
+    check_confidence(confidence)
+    if unseen not in UNSEEN_RULES:
+        raise ValueError(unknown("unseen", unseen, UNSEEN_RULES))
+    options = Options(method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
+    if oracle != "plugin" if isinstance(oracle, str) else not isinstance(oracle, Oracle):
+        raise ValueError(
+            "oracle must be 'plugin' or an object with axes, margins, exact, a call and confusion, got "
+            f"{oracle!r}"
+        )
+    plugin = oracle_for(
+        proba,
+        y,
+        classes=classes,
+        decisions=decisions,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        confusion=confusion,
+        threads=threads(n_jobs),
+        blind=blind,
+        missing=missing,
+    )
+    asked = plugin if isinstance(oracle, str) else adapted(oracle)
+    if asked is not plugin:
+        _check_same_rows(asked, plugin)
+    if confidence is None:
+        result = solve(problem, asked, options)
+        result = with_expected(problem, asked, result, options) if expect else result
+    else:
+        if not isinstance(asked, PluginOracle):
+            raise ValueError(
+                "confidence needs rows in memory, of which some are kept from the fit; pass arrays, or a part of the "
+                "rows"
+            )
+        kept = kept_apart(asked.rows.labels, asked.rows.cells, 2, random_state or 0)
+        tuning, apart = (asked.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
+        result = confirmed(problem, asked.on(tuning), apart, confidence, options)
+    if isinstance(plugin, PluginOracle) and plugin.axes.seen.cells.names:
+        groups = groups_of(problem, plugin)
+        warn_of_few_rows(groups, result.confusion)
+        result = replace(result, groups=groups)
+    if unseen == "error" or blind:
+        return result
+
+    def again(limits: Iterable[Constraint], same: dict[str, str]) -> Result:
+        """Solve for all rows together, as if they were one group."""
+        if not isinstance(plugin, PluginOracle):
+            raise ValueError("unseen='overall' needs rows in memory; use unseen='error'")
+        alike = Axes(plugin.axes.classes, plugin.axes.decisions, Cells(tuple(same), (tuple(same.values()),)))
+        rows = replace(plugin.rows, axes=alike, cells=None)
+        limited = Problem(problem.objective, tuple(limits))
+        return solve(limited, plugin.on(rows), replace(options, start=None, callback=None, verbose=0))
+
+    return with_overall(result, problem, again)
+
+
+def _check_same_rows(oracle: OracleBase, given: OracleBase) -> None:
+    """Raise if an oracle counts labels of other rows than those given. Soft labels may be any."""
+    if oracle.exact or given.exact:
+        return
+    if oracle.axes.classes != given.axes.classes:
+        raise ValueError(
+            f"oracle: its classes are {list(oracle.axes.classes)}, those of y are {list(given.axes.classes)}; give "
+            "both the same y and classes"
+        )
+    shares, expected = oracle.margins.sum(axis=0), given.margins.sum(axis=0)
+    worst = int(np.abs(shares - expected).argmax())
+    if abs(shares[worst] - expected[worst]) > 1e-6:
+        raise ValueError(
+            f"oracle: class {oracle.axes.classes[worst]!r} has {shares[worst]:.6g} of its weight, but "
+            f"{expected[worst]:.6g} of that of y; give both the same y and sample_weight"
+        )

@@ -1,0 +1,96 @@
+"""Results for new rows: confirmed on rows kept apart, or with what to expect of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from metricfit.data.rows import Rows
+from metricfit.methods import Record
+from metricfit.options import Options
+from metricfit.oracles import PluginOracle
+from metricfit.oracles.base import Confusion as Kind
+from metricfit.oracles.base import OracleBase
+from metricfit.policy import Policy
+from metricfit.policy.models import ModelPolicy
+from metricfit.problem import Problem
+from metricfit.result import Result
+from metricfit.solving.answer import alone_of, with_single
+from metricfit.solving.door import DEFAULTS, solve
+from metricfit.solving.provenance import provenance_of, rows_of
+from metricfit.trust.confidence import confirm
+from metricfit.trust.expected import expected
+from metricfit.trust.judgement import evidence, judge
+
+
+def confirmed(
+    problem: Problem, oracle: PluginOracle, kept: Rows, level: float, options: Options = DEFAULTS
+) -> Result:
+    """Return the result of the boldest policy on the oracle's rows whose constraints the kept rows confirm."""
+
+    def refit(asked: Problem, start: Any) -> Result:
+        again = replace(options, start=start, callback=None, verbose=0, derandomise=False)
+        return solve(asked, oracle, again)
+
+    result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit)
+    result = derandomised(solved, oracle, result)
+    records = tuple(
+        replace(
+            record,
+            name=str(c),
+            limit=c.limit,
+            violation=(c.limit - record.value) * (1 if c.sense == ">=" else -1) + 0.0,
+        )
+        for record, c in zip(result.constraints, problem.constraints, strict=True)
+    )
+    judged = judge(
+        problem, evidence(result.policy, kept), len(kept), f"judged by {len(kept):,} rows kept apart"
+    )
+    made = replace(result, constraints=records, problem=str(problem), confidence=confidence, expected=judged)
+    if made.origin is not None:  # solved with limits that leave room
+        made = replace(made, origin=replace(made.origin, problem=problem))
+    named = provenance_of(problem, oracle, made)
+    return made.with_provenance(**named, confidence=level, kept=len(kept), **judged.provenance())
+
+
+def with_expected(
+    problem: Problem,
+    oracle: OracleBase,
+    result: Result,
+    options: Options = DEFAULTS,
+    callback: Callable[[Record], object] | None = None,
+) -> Result:
+    """Return a result with what to expect on new rows; the oracle is the one that it was solved with.
+
+    Data that is not in memory is judged by the sample of it that the oracle keeps. The callback of the options is for
+    the solve itself; ``callback`` is called after each step in a fold, and may raise to give up.
+    """
+    rows = rows_of(oracle)
+    if isinstance(result.policy, ModelPolicy) or rows is None:
+        why = "not judged: an oracle of your own, or one that retrains, has no rows to deal to folds"
+        return replace(result, expected_note=why)
+    kind: Kind = "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels"
+    seconds = None if options.max_seconds is None else options.max_seconds / 2
+    # The rules that were found on all rows are where to start from, so few calls are needed.
+    again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=callback, verbose=0)
+    again = replace(again, derandomise=False)
+
+    def refit(some: Rows) -> Policy:
+        return solve(problem, PluginOracle(some, kind, oracle.threads), again).policy
+
+    note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"
+    found = expected(problem, rows, refit, note=note)
+    why = "" if found is not None else "in no fold does a policy keep all constraints"
+    made = replace(result, expected=found, expected_note=why)
+    return made if found is None else made.with_provenance(**found.provenance())
+
+
+def derandomised(problem: Problem, oracle: OracleBase, result: Result) -> Result:
+    """Return a result whose policy has its rules alone, which were left out while policies were tried."""
+    asked = oracle if result.policy.calibration is None else oracle.calibrated() or oracle
+    program = problem.bind(asked.axes, asked.margins)
+    policy, alone = with_single(program, asked, result.policy)
+    if alone is None:
+        return result
+    return replace(result, policy=policy, deterministic=alone_of(program, alone, program.sign * result.value))

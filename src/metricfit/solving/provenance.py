@@ -1,0 +1,54 @@
+"""What a result says of where it comes from: its provenance, and what judges it by counted labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import metricfit
+from metricfit.data.rows import Rows
+from metricfit.oracles import PluginOracle
+from metricfit.oracles.base import OracleBase
+from metricfit.policy.models import ModelPolicy
+from metricfit.problem import Problem
+from metricfit.result import Result
+from metricfit.trust.judgement import Judgement, evidence, judge
+
+
+def rows_of(oracle: OracleBase) -> Rows | None:
+    """Return the rows that a policy can be judged by: all of them in memory, else a sample; None if there are none."""
+    return oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
+
+
+def judge_of(problem: Problem, oracle: OracleBase, policy: Any) -> Callable[[], Judgement | None] | None:
+    """Return what judges a policy by counted labels when somebody asks; None where rows are not at hand."""
+    if isinstance(policy, ModelPolicy) or oracle.n_rows is None:
+        return None
+
+    def judged() -> Judgement | None:
+        rows = rows_of(oracle)
+        if rows is None:
+            return None
+        note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"
+        return judge(problem, evidence(policy, rows), len(rows), note)
+
+    return judged
+
+
+def provenance_of(problem: Problem, oracle: OracleBase, result: Result) -> dict[str, Any]:
+    """Return what a policy file says of the solve that its policy comes from."""
+    return {
+        "objective": str(problem.objective),
+        "direction": "maximize" if problem.sign < 0 else "minimize",
+        "constraints": [str(constraint) for constraint in problem.constraints],
+        "confusion": "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels",
+        "calibration": "none" if result.calibration is None else result.calibration.family,
+        "method": result.method,
+        "status": result.status,
+        "rows": oracle.n_rows,
+        "metricfit": metricfit.__version__,
+        "alone": None
+        if result.deterministic is None
+        else [result.deterministic.value, *result.deterministic.constraints],
+        "reached": [result.value, *(record.value for record in result.constraints)],
+    }
