@@ -201,12 +201,10 @@ class Scan:
         size = np.abs(at)
         size += kind == "offset"
         apart = np.ones(at.size + 1, bool)
-        with np.errstate(
-            over="ignore"
-        ):  # probabilities near 0 make breakpoints near the largest number there is
-            np.greater(
-                at[1:] - at[:-1], max(self.closest, unsorted) * (size[1:] + size[:-1]), out=apart[1:-1]
-            )
+        # Probabilities near 0 make breakpoints near the largest number there is, and sums of two of them infinite.
+        with np.errstate(over="ignore"):
+            between = max(self.closest, unsorted) * (size[1:] + size[:-1])
+            np.greater(at[1:] - at[:-1], between, out=apart[1:-1])
         here = int(np.count_nonzero(self.decisions[moving.rows] == decision))
         return Line(decision, kind, cell, moving, order, at, here, apart, move.low, move.high)
 
