@@ -163,7 +163,7 @@ def test_every_choice_is_a_metric(client, part):
     [
         ({"objective": "g_men"}, "objective", "did you mean 'g_mean'"),
         ({}, "objective", "expected the text"),
-        ({"objective": "recall('a') >= 1"}, "objective", "is a constraint"),
+        ({"objective": "recall('fraud') >= 1"}, "objective", "is a constraint"),
         ({"objective": "g_mean", "constraints": ["recall('nobody') >= 0.5"]}, "constraints[0]", "nobody"),
         ({"objective": "g_mean", "constraints": [FLOOR, "recall('fraud')"]}, "constraints[1]", "has no limit"),
         ({"objective": "g_mean", "constraints": "no list"}, "constraints", "list"),

@@ -1,5 +1,6 @@
 """The server: its port, its end, and browsers that go away."""
 
+import signal
 import socket
 import subprocess
 import sys
@@ -143,7 +144,7 @@ def test_the_command_serves_until_it_is_interrupted(scores):
         told = httpx.get(address.replace("/?", "/api/setup?"), timeout=60).json()
         assert told["rows"] == 2000
         assert told["confusion"] == "calibrated"
-        process.send_signal(__import__("signal").SIGINT)
+        process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
         assert "Traceback" not in process.stderr.read()
 
