@@ -1,6 +1,6 @@
 """How long the explorer takes to answer a slider: a real server, asked over loopback, limits moved as a hand does.
 
-    python benchmarks/scale/explorer.py --rows 100000 --classes 10 --confusion calibrated
+python benchmarks/scale/explorer.py --rows 100000 --classes 10 --confusion calibrated
 """
 
 from __future__ import annotations
@@ -37,16 +37,25 @@ def main() -> None:
         address = explorer.url.replace("/?", "/api/solve?")
 
         def ask(limit: float) -> tuple[float, dict]:
-            body = {"objective": "g_mean", "constraints": [f"precision(0) >= {limit:.3f}", "recall(9) >= 0.5"]}
+            body = {
+                "objective": "g_mean",
+                "constraints": [f"precision(0) >= {limit:.3f}", "recall(9) >= 0.5"],
+            }
             request = Request(address, json.dumps(body).encode(), {"content-type": "application/json"})
             started = time.perf_counter()
             answer = json.load(urlopen(request))
             return time.perf_counter() - started, answer
 
         first, _ = ask(0.55)
-        print(f"{options.rows:,} x {options.classes}, {options.confusion}: first answer {first:.2f} s", flush=True)
+        print(
+            f"{options.rows:,} x {options.classes}, {options.confusion}: first answer {first:.2f} s",
+            flush=True,
+        )
         # Up in steps of a slider, then down between them, so that no limit is asked for twice.
-        limits = [*np.linspace(0.56, 0.75, options.steps // 2), *np.linspace(0.745, 0.565, options.steps // 2) + 0.002]
+        limits = [
+            *np.linspace(0.56, 0.75, options.steps // 2),
+            *np.linspace(0.745, 0.565, options.steps // 2) + 0.002,
+        ]
         spent, calls = [], []
         for limit in limits:
             seconds, answer = ask(float(limit))

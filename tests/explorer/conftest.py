@@ -46,7 +46,9 @@ def client(running):
 @pytest.fixture
 def solve(client):
     def ask(objective="g_mean", constraints=(), **more):
-        response = client.post("/api/solve", json={"objective": objective, "constraints": list(constraints), **more})
+        response = client.post(
+            "/api/solve", json={"objective": objective, "constraints": list(constraints), **more}
+        )
         assert response.status_code == 200, response.text
         return response.json()
 

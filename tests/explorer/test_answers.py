@@ -1,11 +1,16 @@
 """What the explorer answers is what `optimize` finds."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import metricfit as mf
+from metricfit.explorer.answers import of_result
+from metricfit.explorer.asked import Asked
+from metricfit.problem import Problem
+from metricfit.result import ConstraintRecord
 
 FLOOR = "precision('fraud') >= 0.8"
 
@@ -44,7 +49,9 @@ def test_a_solve_is_that_of_optimize(solve, optimize, kind):
 def test_neighbouring_limits_start_from_what_is_known(solve, optimize):
     for limit in (0.6, 0.62, 0.64, 0.66, 0.64):
         told = solve(constraints=[f"precision('fraud') >= {limit}"])
-        assert told["value"] == pytest.approx(optimize("g_mean", [f"precision('fraud') >= {limit}"]).value, abs=2e-4)
+        assert told["value"] == pytest.approx(
+            optimize("g_mean", [f"precision('fraud') >= {limit}"]).value, abs=2e-4
+        )
         assert told["constraints"][0]["limit"] == limit
         assert told["feasible"]
 
@@ -104,8 +111,12 @@ def test_the_curve_is_that_of_frontier(client, payments, attributes):
         sensitive_features=attributes,
         confusion="calibrated",
     )
-    assert [point["level"] for point in told["points"]] == pytest.approx([p.levels[0] for p in front], abs=0.01)
-    assert [point["value"] for point in told["points"]] == pytest.approx([p.result.value for p in front], abs=0.01)
+    assert [point["level"] for point in told["points"]] == pytest.approx(
+        [p.levels[0] for p in front], abs=0.01
+    )
+    assert [point["value"] for point in told["points"]] == pytest.approx(
+        [p.result.value for p in front], abs=0.01
+    )
     values = [point["value"] for point in told["points"]]
     assert values == sorted(values, reverse=True)
 
@@ -165,7 +176,11 @@ def test_every_choice_is_a_metric(client, part):
         ({}, "objective", "expected the text"),
         ({"objective": "recall('fraud') >= 1"}, "objective", "is a constraint"),
         ({"objective": "g_mean", "constraints": ["recall('nobody') >= 0.5"]}, "constraints[0]", "nobody"),
-        ({"objective": "g_mean", "constraints": [FLOOR, "recall('fraud')"]}, "constraints[1]", "has no limit"),
+        (
+            {"objective": "g_mean", "constraints": [FLOOR, "recall('fraud')"]},
+            "constraints[1]",
+            "has no limit",
+        ),
         ({"objective": "g_mean", "constraints": "no list"}, "constraints", "list"),
         ({"objective": "demographic_parity(over='sex')"}, "objective", "sex"),
         ({"objective": "g_mean", "confusion": "guess"}, "confusion", "guess"),
@@ -196,3 +211,15 @@ def test_a_body_that_is_no_object_is_refused(client, data):
     response = client.post("/api/solve", content=data, headers={"content-type": "application/json"})
     assert response.status_code == 400
     assert json.loads(response.content)["where"] == "body"
+
+
+def test_a_result_that_breaks_its_limits_offers_what_it_reaches():
+    constraint = mf.precision("fraud") >= 0.9999
+    asked = Asked(Problem.of("g_mean", [constraint]), "model")
+    data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
+    kept = mf.optimize(data.proba, data.y, "g_mean", "precision('fraud') >= 0.5", confusion="model")
+    broken = replace(kept, constraints=(ConstraintRecord(str(constraint), 0.99815, 0.9999, 0.00175, 1.0),))
+    told = of_result(asked, broken, None)
+    assert not told["feasible"]
+    assert told["achievable"][0]["nearest"] == 0.998
+    assert "The nearest limits that can be kept: precision('fraud') >= 0.998." in told["message"]

@@ -8,18 +8,27 @@ import pytest
 
 import metricfit as mf
 
-playwright = pytest.importorskip("playwright.sync_api", reason="the browser test needs Playwright, of the extra 'dev'")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="the browser test needs Playwright, of the extra 'dev'"
+)
 expect = playwright.expect
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 PATIENCE = 60_000  # milliseconds; a busy machine
 
 pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; install the package chromium to run this"),
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="there is no Chromium; install the package chromium to run this"
+    ),
     # Playwright's own loop is closed by its context manager; what its transport leaves is not ours.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
@@ -100,7 +109,9 @@ def test_limits_that_cannot_be_kept_are_mended_by_a_click(page):
     page.select_option("#limit", label="Written as text…")
     page.fill("#limit-text", "recall('fraud') >= 0.99")
     page.click("#add")
-    expect(page.locator("#infeasible")).to_contain_text("No policy keeps these limits together", timeout=PATIENCE)
+    expect(page.locator("#infeasible")).to_contain_text(
+        "No policy keeps these limits together", timeout=PATIENCE
+    )
     page.click("#use-nearest")
     expect(page.locator("#infeasible")).to_be_hidden(timeout=PATIENCE)
     expect(page.locator("#kept")).not_to_contain_text("broken")

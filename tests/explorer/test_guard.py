@@ -25,7 +25,9 @@ def test_nothing_comes_from_elsewhere(client):
         assert response.headers["referrer-policy"] == "no-referrer"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:80", "127.0.0.1.evil:{port}"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:80", "127.0.0.1.evil:{port}"]
+)
 def test_other_hosts_are_refused(client, running, host):
     host = host.format(port=running.port)
     assert client.get("/", headers={"host": host}).status_code == 421
@@ -38,7 +40,9 @@ def test_names_of_this_machine_are_answered(client, running, host):
     assert client.get("/api/setup", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:9"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:9"]
+)
 def test_other_origins_are_refused(client, running, origin):
     origin = origin.format(port=running.port)
     assert client.post("/api/solve", json=BODY, headers={"origin": origin}).status_code == 403

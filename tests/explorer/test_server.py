@@ -105,7 +105,9 @@ def test_the_newest_request_wins(explorer):
             time.sleep(0.01)
 
     application.bench.solved = slow
-    old = threading.Thread(target=lambda: answers.append(post(explorer, "/api/solve", {"objective": "g_mean"})))
+    old = threading.Thread(
+        target=lambda: answers.append(post(explorer, "/api/solve", {"objective": "g_mean"}))
+    )
     old.start()
     assert entered.wait(20)
     assert post(explorer, "/api/solve", {"objective": "accuracy"}).json()["feasible"]
@@ -129,7 +131,9 @@ def test_a_solve_ends_curves_but_no_downloads():
 @pytest.fixture
 def scores(payments, tmp_path):
     pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame(payments.proba, columns=[f"p_{c}" for c in payments.classes]).assign(y=payments.y)
+    table = pandas.DataFrame(payments.proba, columns=[f"p_{c}" for c in payments.classes]).assign(
+        y=payments.y
+    )
     table.to_csv(tmp_path / "scores.csv", index=False)
     return str(tmp_path / "scores.csv")
 

@@ -126,12 +126,12 @@ class Application:
     async def _read(self, request: Request) -> Response:
         """Read the text of a metric or a constraint; a metric gets the limit that the last result keeps."""
         found = read((await _body(request)).get("text"), "text", self.bench.rows.axes)
-        constraint = found if isinstance(found, Constraint) else None
-        metric = constraint.metric if constraint is not None else found
-        sense = constraint.sense if constraint is not None else "<=" if metric.direction < 0 else ">="
+        given = isinstance(found, Constraint)
+        metric = found.metric if isinstance(found, Constraint) else found
+        sense = found.sense if isinstance(found, Constraint) else "<=" if metric.direction < 0 else ">="
         latest = self.bench.latest()
         value = float("nan") if latest is None else float(metric(latest.confusion))
-        limit = constraint.limit if constraint is not None else _kept_limit(value, sense)
+        limit = found.limit if isinstance(found, Constraint) else _kept_limit(value, sense)
         return JSONResponse(
             {
                 "text": str(found),
@@ -139,7 +139,7 @@ class Application:
                 "sense": sense,
                 "limit": limit,
                 "value": answers.number(value),
-                "constraint": constraint is not None,
+                "constraint": given,
             }
         )
 
