@@ -1,15 +1,9 @@
 """An explorer on generated payments, asked over loopback."""
 
+import httpx
 import pytest
 
 import metricfit as mf
-
-pytest.importorskip("starlette", reason="the explorer needs the extra 'explore'")
-pytest.importorskip("uvicorn", reason="the explorer needs the extra 'explore'")
-pytest.importorskip("httpx", reason="these tests ask through httpx")
-
-import httpx
-
 from metricfit.data.rows import Rows
 from metricfit.explorer.app import Application
 from metricfit.explorer.server import Explorer
