@@ -129,7 +129,7 @@ class Application:
         given = isinstance(found, Constraint)
         metric = found.metric if isinstance(found, Constraint) else found
         sense = found.sense if isinstance(found, Constraint) else "<=" if metric.direction < 0 else ">="
-        latest = self.bench.latest()
+        latest = self.bench.latest
         value = float("nan") if latest is None else float(metric(latest.confusion))
         limit = found.limit if isinstance(found, Constraint) else _kept_limit(value, sense)
         return JSONResponse(
@@ -159,7 +159,7 @@ class Application:
             result = self.bench.solved(asked, turn)
         except InfeasibleError as error:
             return answers.of_infeasible(asked, error)
-        return answers.of_result(asked, result, self.bench.baseline(asked.kind), self.bench.notes)
+        return answers.of_result(asked, result, self.bench.baseline(asked.kind), self.bench.notes(asked))
 
     def _frontier(self, body: Any, turn: Turn) -> Any:
         asked = self._asked(body)
