@@ -33,9 +33,7 @@ def of_result(
         **_problem(asked),
         "status": result.status,
         "feasible": result.feasible,
-        "message": ""
-        if result.feasible
-        else "The search ended before it found a policy that keeps all constraints.",
+        **({"message": ""} if result.feasible else _broken(asked, result)),
         "value": number(result.value),
         "value_before": None if before is None else number(problem.objective(before)),
         "bound": number(result.bound),
@@ -80,23 +78,10 @@ def of_infeasible(asked: Asked, error: InfeasibleError) -> dict[str, Any]:
     """Return what can be achieved in place of limits that cannot be kept, and the nearest that can."""
     found = "No policy keeps" if error.proven else "No policy was found that keeps"
     what = "this limit" if len(error.conflict) == 1 else "these limits together"
-    achievable = []
-    for constraint in asked.problem.constraints:
-        name = str(constraint)
-        offered = _offered(constraint, error.violations[name])
-        alone = error.alone[name]
-        achievable.append(
-            {
-                "name": name,
-                "metric": str(constraint.metric),
-                "sense": constraint.sense,
-                "limit": constraint.limit,
-                "nearest": offered,
-                "together": number(nearest(constraint, error.violations[name])),
-                "alone": None if math.isnan(alone) else number(nearest(constraint, alone)),
-            }
-        )
-    moved = [f"{a['metric']} {a['sense']} {a['nearest']:g}" for a in achievable if a["nearest"] != a["limit"]]
+    achievable = [
+        _achievable(constraint, error.violations[str(constraint)], error.alone[str(constraint)])
+        for constraint in asked.problem.constraints
+    ]
     return {
         **_problem(asked),
         "status": "infeasible",
@@ -104,9 +89,35 @@ def of_infeasible(asked: Asked, error: InfeasibleError) -> dict[str, Any]:
         "proven": error.proven,
         "conflict": list(error.conflict),
         "achievable": achievable,
-        "message": f"{found} {what}: {', '.join(error.conflict)}. The nearest limits that can be kept: "
-        f"{', '.join(moved)}.",
+        "message": f"{found} {what}: {', '.join(error.conflict)}. {_moved(achievable)}",
     }
+
+
+def _broken(asked: Asked, result: Result) -> dict[str, Any]:
+    """Return what to say of a result whose limits do not all hold: what it reaches can be kept."""
+    pairs = zip(asked.problem.constraints, result.constraints, strict=True)
+    achievable = [_achievable(constraint, record.violation, float("nan")) for constraint, record in pairs]
+    lost = ", ".join(record.name for record in result.constraints if record.violation > 1e-9)
+    text = f"The search ended without a policy that keeps {lost}. {_moved(achievable)}"
+    return {"message": text, "achievable": achievable}
+
+
+def _achievable(constraint: Constraint, violation: float, alone: float) -> dict[str, Any]:
+    return {
+        "name": str(constraint),
+        "metric": str(constraint.metric),
+        "sense": constraint.sense,
+        "limit": constraint.limit,
+        "nearest": _offered(constraint, violation),
+        "together": number(nearest(constraint, violation)),
+        "alone": number(nearest(constraint, alone)),
+    }
+
+
+def _moved(achievable: Sequence[dict[str, Any]]) -> str:
+    moved = [one for one in achievable if one["nearest"] != one["limit"]]
+    limits = ", ".join(f"{one['metric']} {one['sense']} {one['nearest']:g}" for one in moved)
+    return f"The nearest limits that can be kept: {limits}."
 
 
 def of_frontier(front: Frontier) -> dict[str, Any]:

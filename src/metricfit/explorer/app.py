@@ -126,12 +126,12 @@ class Application:
     async def _read(self, request: Request) -> Response:
         """Read the text of a metric or a constraint; a metric gets the limit that the last result keeps."""
         found = read((await _body(request)).get("text"), "text", self.bench.rows.axes)
-        constraint = found if isinstance(found, Constraint) else None
+        given = isinstance(found, Constraint)
         metric = found.metric if isinstance(found, Constraint) else found
-        sense = constraint.sense if constraint is not None else "<=" if metric.direction < 0 else ">="
-        latest = self.bench.latest()
+        sense = found.sense if isinstance(found, Constraint) else "<=" if metric.direction < 0 else ">="
+        latest = self.bench.latest
         value = float("nan") if latest is None else float(metric(latest.confusion))
-        limit = constraint.limit if constraint is not None else _kept_limit(value, sense)
+        limit = found.limit if isinstance(found, Constraint) else _kept_limit(value, sense)
         return JSONResponse(
             {
                 "text": str(found),
@@ -139,7 +139,7 @@ class Application:
                 "sense": sense,
                 "limit": limit,
                 "value": answers.number(value),
-                "constraint": constraint is not None,
+                "constraint": given,
             }
         )
 
@@ -159,7 +159,7 @@ class Application:
             result = self.bench.solved(asked, turn)
         except InfeasibleError as error:
             return answers.of_infeasible(asked, error)
-        return answers.of_result(asked, result, self.bench.baseline(asked.kind), self.bench.notes)
+        return answers.of_result(asked, result, self.bench.baseline(asked.kind), self.bench.notes(asked))
 
     def _frontier(self, body: Any, turn: Turn) -> Any:
         asked = self._asked(body)

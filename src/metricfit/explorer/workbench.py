@@ -64,9 +64,11 @@ class Workbench:
     ) -> None:
         self.rows, self.kind, self.threads = rows, kind, threads
         self.options = options or Options()
-        self.notes: tuple[str, ...] = ()
+        #: The result that was asked for last.
+        self.latest: Result | None = None
         self._oracles: dict[Kind, Remembering] = {}
         self._results: OrderedDict[Key, Result] = OrderedDict()
+        self._notes: dict[Key, tuple[str, ...]] = {}
         self._pools: OrderedDict[Key, Shared] = OrderedDict()
         self._baselines: dict[Kind, Confusion | None] = {}
 
@@ -85,14 +87,14 @@ class Workbench:
         others = tuple(c for k, c in enumerate(asked.problem.constraints) if k != place)
         problem = Problem(asked.problem.objective, others)
         options = replace(self.options, callback=turn.callback, derandomise=False)
-        with self._noted():
+        with self._noted(asked):
             return trace(problem, [traded], levels, self.oracle(asked.kind), options)
 
     def finished(self, asked: Asked, turn: Turn) -> Result:
         """Return a result that is ready to be deployed: with the rule that decides without chance."""
         found = self._found(asked, turn.callback)
         options = replace(self.options, start=found, callback=turn.callback)
-        with self._noted():
+        with self._noted(asked):
             result = self._solve(asked, options)
         return replace(result, expected=found.expected)
 
@@ -111,19 +113,20 @@ class Workbench:
             self._oracles[kind].expect(PASSES)
         return self._oracles[kind]
 
-    def latest(self) -> Result | None:
-        """Return the result that was asked for last."""
-        return next(reversed(self._results.values()), None)
+    def notes(self, asked: Asked) -> tuple[str, ...]:
+        """Return what was warned of when a problem was solved."""
+        return self._notes.get(_key(asked), ())
 
     def _found(self, asked: Asked, callback: Callable[[object], bool]) -> Result:
         """Return a result that is kept, or solve from the one most like it."""
         key = _key(asked)
         if key in self._results:
             self._results.move_to_end(key)
-            return self._results[key]
+            self.latest = self._results[key]
+            return self.latest
         near = self._nearest(asked)
         options = replace(self.options, start=near, callback=callback, derandomise=False)
-        with self._noted():
+        with self._noted(asked):
             result = self._mixed(asked) or self._solve(asked, options)
         self._keep(asked, result)
         return result
@@ -159,16 +162,17 @@ class Workbench:
         return self._pools[key]
 
     def _expected(self, asked: Asked, result: Result, callback: Callable[[object], bool]) -> Result:
-        with self._noted():
+        with self._noted(asked):
             return with_expected(
                 asked.problem, self.oracle(asked.kind).oracle, result, self.options, callback
             )
 
     def _keep(self, asked: Asked, result: Result) -> None:
-        self._results[_key(asked)] = result
+        self.latest = self._results[_key(asked)] = result
         self._results.move_to_end(_key(asked))
         while len(self._results) > KEPT:
-            self._results.popitem(last=False)
+            oldest, _ = self._results.popitem(last=False)
+            self._notes.pop(oldest, None)
 
     def _nearest(self, asked: Asked) -> Result | None:
         """Return the kept result whose limits are closest, of the same metrics if there is one."""
@@ -185,14 +189,13 @@ class Workbench:
         return nearest
 
     @contextmanager
-    def _noted(self) -> Iterator[None]:
+    def _noted(self, asked: Asked) -> Iterator[None]:
         """Keep warnings as notes for the page, where they are read; solves run one at a time."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
-        self.notes = tuple(
-            dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, UserWarning))
-        )
+        told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+        self._notes[_key(asked)] = tuple(dict.fromkeys([*self.notes(asked), *told]))
 
 
 def _metrics(asked: Asked) -> Key:

@@ -1,7 +1,7 @@
 // Drawings: the trade-off curve, and the value on its scale.
 import { number, shape } from "./dom.js";
 
-const WIDTH = 520, HEIGHT = 250, LEFT = 52, RIGHT = 16, TOP = 14, BOTTOM = 42;
+const HEIGHT = 250, LEFT = 52, RIGHT = 16, TOP = 14, BOTTOM = 42;
 
 function scale(low, high, from, to) {
   const span = high - low || 1;
@@ -21,8 +21,9 @@ function ticks(low, high, count = 5) {
 
 const path = (points) => points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)},${y.toFixed(1)}`).join("");
 
-/** Draw a curve, with the place where the sliders are. */
-export function curve(front, limit, value) {
+/** Draw a curve so many pixels wide, with the place where the sliders are. */
+export function curve(front, limit, value, width) {
+  const WIDTH = Math.max(width, 260);
   const kept = front.points.filter((point) => point.feasible);
   const levels = [...kept.map((point) => point.level), limit];
   const values = kept.map((point) => point.value).concat(value === null ? [] : [value]);
@@ -69,11 +70,12 @@ export function curve(front, limit, value) {
 }
 
 /** Draw a value on a scale, with what it was before, its bound, and what to expect on new rows. */
-export function gauge(answer) {
+export function gauge(answer, width) {
+  const WIDTH = Math.max(width, 200);
   const marks = [answer.value, answer.value_before, answer.bound, answer.expected?.low, answer.expected?.high];
   const known = marks.filter((mark) => mark !== null && mark !== undefined);
   const x = scale(Math.min(0, ...known), Math.max(1, ...known), 4, WIDTH - 4);
-  const drawing = shape("svg", { viewBox: `0 0 ${WIDTH} 44`, role: "img", "aria-label": "the value on its scale" });
+  const drawing = shape("svg", { viewBox: `0 0 ${WIDTH} 40`, role: "img", "aria-label": "the value on its scale" });
   drawing.append(shape("rect", { class: "track", x: 4, y: 8, width: WIDTH - 8, height: 10, rx: 5 }));
   const zero = x(0);
   const reached = x(answer.value);

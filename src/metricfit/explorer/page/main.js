@@ -102,6 +102,7 @@ function show() {
   showCurve();
   if (answer.status === "infeasible") {
     $("value").textContent = "–";
+    $("brief").textContent = "not feasible";
     document.querySelectorAll("#results .card:not(.alert)").forEach((card) => card.classList.add("waiting"));
     return;
   }
@@ -109,6 +110,7 @@ function show() {
   const wanted = answer.direction === "maximize" ? "higher is better" : "lower is better";
   $("value-name").textContent = `${answer.objective_words} (${wanted})`;
   $("value").textContent = number(answer.value);
+  $("brief").textContent = `${answer.objective_words} ${number(answer.value)}`;
   const seen = answer.expected;
   const facts = [
     ["most probable class", number(answer.value_before), "old"],
@@ -118,7 +120,7 @@ function show() {
   ];
   $("facts").replaceChildren(...facts.flatMap(([name, text, kind]) =>
     [el("dt", { textContent: name }), el("dd", { textContent: text, className: kind ?? "" })]));
-  $("gauge").replaceChildren(gauge(answer));
+  $("gauge").replaceChildren(gauge(answer, $("gauge").clientWidth));
   $("bound-words").textContent = answer.bound_words;
   $("notes").hidden = !answer.notes.length;
   $("notes").replaceChildren(...answer.notes.map((note) => el("li", { textContent: note })));
@@ -154,10 +156,11 @@ function showCurve() {
     return;
   }
   $("curve").classList.remove("waiting");
-  $("curve").replaceChildren(curve(front, one.limit, answer.feasible ? answer.value : null));
+  $("curve").replaceChildren(curve(front, one.limit, answer.feasible ? answer.value : null, $("curve").clientWidth));
   $("h-curve").textContent = `Trade-off with ${front.words}`;
   const price = answer.constraints?.[traded]?.price_words;
-  $("curve-words").textContent = price || "Here the limit costs nothing.";
+  $("curve-words").textContent = (price || "Here the limit costs nothing.") +
+    (front.points.some((point) => point.bound !== null) ? " Dashed: the bound." : "");
 }
 
 // Limits
@@ -268,6 +271,7 @@ async function begin() {
   $("limit").addEventListener("change", () => needs($("limit"), null, ofLimit));
   $("kind").addEventListener("change", () => { asked.kind = $("kind").value; solve(); });
   $("add").addEventListener("click", add);
+  addEventListener("resize", () => answer && show());
   $("show-before").addEventListener("change", () => answer && show());
   $("controls").addEventListener("submit", (event) => event.preventDefault());
   $("limit-text").addEventListener("keydown", (event) => { if (event.key === "Enter") add(); });

@@ -8,9 +8,9 @@ function row(name, ...cells) {
     ...cells.map((cell) => (cell instanceof Node ? cell : el("td", { textContent: cell }))));
 }
 
-const pair = (before, after) => [
-  el("td", { className: "old", textContent: number(before, 3) }), el("td", { textContent: number(after, 3) }),
-];
+/** A cell with what it was before and what it is now. */
+const pair = (before, after) => el("td", {},
+  el("span", { className: "old", textContent: number(before, 3) }), ` → ${number(after, 3)}`);
 
 export function confusion(table, told) {
   const rows = told.matrix.map((line, i) => {
@@ -28,11 +28,11 @@ export function confusion(table, told) {
 
 export function classes(table, answer) {
   const rows = answer.classes.map((one) => row(one.class, percent(one.share),
-    ...pair(one.before.precision, one.precision), ...pair(one.before.recall, one.recall)));
+    pair(one.before.precision, one.precision), pair(one.before.recall, one.recall)));
   const others = answer.decisions.filter((one) => !answer.classes.some((c) => c.class === one.decision));
-  rows.push(...others.map((one) => row(`decision ${one.decision}`, percent(one.share), "", "", "", "")));
+  rows.push(...others.map((one) => row(`decision ${one.decision}`, percent(one.share), "", "")));
   table.replaceChildren(
-    el("thead", {}, head("class", "share", "precision before", "now", "recall before", "now")),
+    el("thead", {}, head("class", "share", "precision", "recall")),
     el("tbody", {}, ...rows),
   );
 }
@@ -43,20 +43,19 @@ export function kept(table, answer) {
     const state = el("td", { className: one.holds ? "holds" : "broken", textContent: one.holds ? "holds" : "broken" });
     const range = seen && seen.value !== null
       ? `${number(seen.value, 3)} [${number(seen.low, 3)}, ${number(seen.high, 3)}]` : "…";
-    return row(one.name, ...pair(one.before, one.value), state, number(one.price, 3), range);
+    return row(one.words, pair(one.before, one.value), state, number(one.price, 3), range);
   });
   table.replaceChildren(
-    el("thead", {}, head("limit", "before", "now", "", "price", "on new rows")), el("tbody", {}, ...rows),
+    el("thead", {}, head("limit", "before → now", "", "price", "on new rows")), el("tbody", {}, ...rows),
   );
 }
 
 export function groups(place, answer) {
   place.replaceChildren(...answer.groups.map((told, k) => {
-    const names = told.rates.flatMap((name) => [`${name}, before`, "now"]);
     const rows = told.groups.map((group) =>
-      row(group.group, ...told.rates.flatMap((name) => pair(group.before[name], group.after[name]))));
+      row(group.group, ...told.rates.map((name) => pair(group.before[name], group.after[name]))));
     const heading = el("h2", { id: `h-group-${k}`, textContent: `Groups of ${told.attribute}: ${told.class}` });
-    const table = el("table", {}, el("thead", {}, head(told.attribute, ...names)), el("tbody", {}, ...rows));
+    const table = el("table", {}, el("thead", {}, head(told.attribute, ...told.rates)), el("tbody", {}, ...rows));
     const scroll = el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-labelledby": heading.id }, table);
     return el("section", { className: "card", "aria-labelledby": heading.id }, heading, scroll);
   }));

@@ -1,0 +1,160 @@
+"""The page in a real browser: Chromium of the system's packages, headless, driven by Playwright."""
+
+import os
+import re
+import shutil
+
+import pytest
+
+import metricfit as mf
+
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="the browser test needs Playwright, of the extra 'dev'"
+)
+expect = playwright.expect
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 60_000  # milliseconds; a busy machine
+
+pytestmark = [
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="there is no Chromium; install the package chromium to run this"
+    ),
+    # Playwright's own loop is closed by its context manager; what its transport leaves is not ours.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def served(payments, attributes):
+    floor = ["precision('fraud') >= 0.8"]
+    with mf.explore(
+        payments.proba, payments.y, "g_mean", floor, sensitive_features=attributes, open_browser=False
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def page(chromium, served):
+    context = chromium.new_context(accept_downloads=True, viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE)
+    made, troubles = context.new_page(), []
+    made.on("pageerror", lambda error: troubles.append(str(error)))
+    made.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+    made.goto(served.url)
+    expect(made.locator("#value")).to_have_text(NUMBER, timeout=PATIENCE)
+    yield made
+    context.close()
+    assert troubles == []
+
+
+NUMBER = re.compile(r"^0\.\d{4}$")
+
+
+def value(page):
+    return float(page.inner_text("#value"))
+
+
+def test_a_slider_moves_value_and_curve(page, payments, attributes):
+    expect(page.locator("#here")).to_be_visible(timeout=PATIENCE)
+    before, place = value(page), page.locator("#here").get_attribute("cx")
+    slider = page.get_by_role("slider", name="precision('fraud') at least", exact=True)
+    slider.focus()
+    for _ in range(8):  # by keyboard, a step of 0.005 each
+        page.keyboard.press("ArrowRight")
+    best = mf.optimize(
+        payments.proba,
+        payments.y,
+        "g_mean",
+        "precision('fraud') >= 0.84",
+        sensitive_features=attributes,
+        confusion="calibrated",
+    )
+    expect(page.locator("#limits .now")).to_contain_text("now 0.840", timeout=PATIENCE)
+    assert value(page) == pytest.approx(best.value, abs=3e-4)
+    assert value(page) < before
+    assert float(page.locator("#here").get_attribute("cx")) > float(place)
+    expect(page.locator("#facts")).to_contain_text("[", timeout=PATIENCE)  # the interval on new rows
+    expect(page.locator("#groups table")).to_contain_text("north")
+
+
+def test_a_limit_is_added_and_removed(page):
+    page.select_option("#limit", label="Groups: difference in the recall of a class")
+    page.select_option("#limit-class", label="fraud")
+    page.click("#add")
+    expect(page.locator("#limits li")).to_have_count(2)
+    expect(page.locator("#kept tbody tr")).to_have_count(2, timeout=PATIENCE)
+    page.get_by_role("button", name="Remove equal_opportunity").click()
+    expect(page.locator("#kept tbody tr")).to_have_count(1, timeout=PATIENCE)
+
+
+def test_limits_that_cannot_be_kept_are_mended_by_a_click(page):
+    page.select_option("#limit", label="Written as text…")
+    page.fill("#limit-text", "recall('fraud') >= 0.99")
+    page.click("#add")
+    expect(page.locator("#infeasible")).to_contain_text(
+        "No policy keeps these limits together", timeout=PATIENCE
+    )
+    page.click("#use-nearest")
+    expect(page.locator("#infeasible")).to_be_hidden(timeout=PATIENCE)
+    expect(page.locator("#kept")).not_to_contain_text("broken")
+
+
+def test_another_metric_is_picked(page, payments, attributes):
+    page.select_option("#objective", label="Accuracy")
+    expect(page.locator("#value-name")).to_contain_text("ccuracy", timeout=PATIENCE)
+    best = mf.optimize(
+        payments.proba,
+        payments.y,
+        "accuracy",
+        "precision('fraud') >= 0.8",
+        sensitive_features=attributes,
+        confusion="calibrated",
+    )
+    assert value(page) == pytest.approx(best.value, abs=3e-4)
+
+
+def test_the_policy_is_downloaded(page, tmp_path, payments, attributes):
+    with page.expect_download(timeout=PATIENCE) as started:
+        page.get_by_role("button", name="Policy").click()
+    started.value.save_as(tmp_path / "policy.json")
+    policy = mf.Policy.load(tmp_path / "policy.json")
+    assert policy.provenance["objective"] == "g_mean()"
+    assert len(policy.decide(payments.proba, attributes)) == 2000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone(chromium, served, scheme, tmp_path):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(served.url)
+    expect(page.locator("#value")).to_have_text(NUMBER, timeout=PATIENCE)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    if folder := os.environ.get("METRICFIT_SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/explorer-phone-{scheme}.png", full_page=True)
+    context.close()
+
+
+def test_every_field_has_a_name(page):
+    nameless = page.evaluate(
+        "() => [...document.querySelectorAll('input, select, button')]"
+        ".filter((one) => !one.labels?.length && !one.ariaLabel && !one.textContent.trim()).map((one) => one.outerHTML)"
+    )
+    assert nameless == []
