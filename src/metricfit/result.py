@@ -267,12 +267,9 @@ class Result:
         >>> proba = [[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4], [0.3, 0.7]]
         >>> result = mf.optimize(
         ...     proba, [0, 1, 1, 0, 1, 1], "balanced_accuracy", sensitive_features=["a", "b"] * 3, confusion="labels")
-        >>> result.by_group("recall(1)").round(2)
-        field    before     value       low      high      rows
-        metric recall(1) recall(1) recall(1) recall(1) recall(1)
-        group
-        a           0.5       1.0      0.34       1.0       2.0
-        b           1.0       1.0      0.34       1.0       2.0
+        >>> frame = result.by_group("recall(1)")
+        >>> frame["rows"]["recall(1)"].tolist(), frame["before"]["recall(1)"].tolist()
+        ([2.0, 2.0], [0.5, 1.0])
         """
         if self.groups is None:
             raise ValueError(

@@ -120,7 +120,7 @@ def test_bash_completes(tmp_path, capsys):
     done = subprocess.run(
         ["bash", "--norc", "-c", f"source {script}; {ask}"], capture_output=True, text=True, check=False
     )
-    assert done.stdout.split() == ["export"], done.stderr
+    assert done.stdout.split() == ["explore", "export"], done.stderr
 
 
 # --json

@@ -174,6 +174,8 @@ def draw(name: str, random: np.random.Generator) -> Drawn:
             return mf.mcc(), None
         case "predictive_parity":
             return mf.predictive_parity("sex", c), None
+        case "equal_error_rates":
+            return mf.equal_error_rates("sex"), None
     raise AssertionError(f"no problem is drawn with {name}: write its formula here")
 
 

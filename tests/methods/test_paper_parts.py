@@ -100,7 +100,7 @@ def test_domains_are_boxes_and_simplices() -> None:
     np.testing.assert_allclose(domain.high, 1.0)
     full, oracle = PROBLEMS["cost, odds"].bind()
     assert full.layout == "full"
-    assert all(s.total == pytest.approx(3.0) for s in Domain.of(full, oracle.margins).simplices)
+    assert all(s.total == pytest.approx(1.0) for s in Domain.of(full, oracle.margins).simplices)
 
 
 def test_projections_are_nearest() -> None:

@@ -181,8 +181,12 @@ class TestDegenerateData:
         proba /= proba.sum(axis=1, keepdims=True)
         result = mf.optimize(proba, y, objective, confusion=confusion, tol=1e-3, max_calls=150)
         assert result.status in ("optimal", "searched", "stalled")
-        # Of counted labels the gap is an estimate. Argmax neglects some class, so its means of recalls are 0.
-        assert result.gap <= (1e-3 if confusion == "model" else 0.03)
+        if confusion == "labels":  # three rows of a class say little: means of recalls may be 0
+            assert (result.status, result.gap) == ("searched", np.inf)
+            assert result.calibrated.bound - result.calibrated.value <= 1e-3
+            return
+        # Argmax neglects some class, so its means of recalls are 0.
+        assert result.gap <= 1e-3
         assert result.value > 0.3
         argmax = mf.Confusion.from_predictions(y, proba.argmax(axis=1), classes=range(300))
         if confusion == "labels":
