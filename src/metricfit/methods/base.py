@@ -190,6 +190,7 @@ __all__ = [
     "Method",
     "Outcome",
     "Record",
+    "Standing",
     "Status",
     "Walk",
     "better",

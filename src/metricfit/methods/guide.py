@@ -12,6 +12,7 @@ from metricfit.exceptions import InfeasibleError
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Outcome, Walk, run
 from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.local import Local
+from metricfit.methods.search.room import stricter
 from metricfit.methods.search.settings import Settings
 from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.oracles.corrected import CorrectedOracle, label_factor
@@ -86,25 +87,12 @@ class Guide:
                 return
             moves += missed + (missed > FEASIBLE) * PUSH
             try:
-                _, weights = self._solved(self._with_limits(moves), self.factor, 1)
+                _, weights = self._solved(stricter(self.program, moves), self.factor, 1)
             except InfeasibleError:
                 return
             mixture = self._counted(weights)
             self.u = self.labels.vector(_mixed(self.walk.vertices, mixture))
             yield Iterate(mixture, self.u)
-
-    def _with_limits(self, moves: FloatArray) -> Program:
-        """Return the guiding problem with stricter limits, at most half of the way to what the metric can be."""
-        problem, limits = self.program.problem, []
-        for limit, move in zip(self.program.limits, moves, strict=True):
-            low, high = (float(end[0]) for end in limit.metric.reach())
-            asked, up = limit.constraint.limit, limit.constraint.sense == ">="
-            strictest = (asked + high) / 2 if up else (asked + low) / 2
-            wanted = asked + move if up else asked - move
-            limits.append(
-                replace(limit.constraint, limit=min(wanted, strictest) if up else max(wanted, strictest))
-            )
-        return replace(problem, constraints=tuple(limits)).bind(self.program.axes, self.soft.margins)
 
     def _agree(self, counted: FloatArray, expected: FloatArray) -> bool:
         """Return whether labels and probabilities say the same of every constraint, as they do of shares of decisions.

@@ -10,7 +10,7 @@ from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
 from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.guide import Guide
-from metricfit.methods.local import infeasible
+from metricfit.methods.local import Local, infeasible
 from metricfit.methods.master import feasibility
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.fewer_rules import fewer_rules
@@ -22,7 +22,6 @@ from metricfit.methods.search.lines import Lines, trust_in
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.settings import SETTINGS, Settings
 from metricfit.methods.starts import argmax_loss, balanced_loss
-from metricfit.methods.walk.history import Standing
 from metricfit.problem import Program
 
 # The polish of a rule: violations cost little at first, so that a rule may leave the constraints for a better way in.
@@ -56,9 +55,11 @@ class Guided(Method):
         self.settings = settings
 
     def calls(self, program: Program) -> int:
-        """Return the budget of oracle calls; each scan of a weight counts as one."""
+        """Return the budget of oracle calls, that of a direct search to compare with included."""
         weights = 2 * program.axes.k * len(program.axes.cells)
-        return 2 * ColumnGeneration.default_calls + 4 * weights * self.settings.polished
+        return (
+            2 * ColumnGeneration.default_calls + 4 * weights * self.settings.polished + Local().calls(program)
+        )
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield the guide's mixtures by labels, then what the search reaches."""
@@ -80,10 +81,8 @@ class Guided(Method):
             yield last
             return
         for last in guide.moved():
-            walk.guiding.append(last)
             yield last
         if last is not None and guide.agreed and program.excess(last.u) <= FEASIBLE:
-            walk.guiding.clear()
             return
         for loss in plain:
             yield walk.single(guide.ask(loss))
@@ -92,12 +91,7 @@ class Guided(Method):
         yield from self._mixed(program, walk)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
-        """Prefer the guide's own mixture where the search gains next to nothing over it; drop rules that do nothing."""
-        standing = Standing.of(program, best.u)
-        for iterate in walk.guiding:
-            found = Standing.of(program, iterate.u)
-            if found.kept and standing.kept and found.value <= standing.value + self.settings.worth:
-                best = iterate
+        """Drop rules that do nothing."""
         convex = ColumnGeneration().refusal(program) is None
         return fewer_rules(program, walk, best, slack) if convex and best.weights.ndim == 2 else best
 

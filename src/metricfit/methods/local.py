@@ -11,7 +11,15 @@ from metricfit.data.layout import expand, shape_of
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
-from metricfit.methods.search.coordinate import CLOSING, CONSTRAINED, FIRST, FREE, polish, weights_of
+from metricfit.methods.search.coordinate import (
+    CLOSING,
+    CONSTRAINED,
+    FIRST,
+    FREE,
+    by_share,
+    polish,
+    weights_of,
+)
 from metricfit.methods.search.corrective import descend, descend_within, merit
 from metricfit.methods.search.guard import warn_if_few
 from metricfit.methods.search.profile import Profile
@@ -23,8 +31,8 @@ from metricfit.types import FloatArray
 
 # Steps towards the best mixture for a surrogate, which is only a start.
 SURROGATE_STEPS = 3
-# By how much the logarithms of weights are changed for another try.
-KICK = 0.3
+# By how much the logarithms of weights are changed for other tries, in turn.
+KICKS = (0.3, 1.0)
 # How many rules are polished of few rows (up to so many probabilities) and of many.
 TRIES, FEW_ENTRIES = (6, 1), 50_000
 
@@ -90,7 +98,7 @@ class Local(Method):
         random = np.random.default_rng(walk.seed if walk.seed is not None else 0)
         within = bool(program.limits) and program.convex_limits
         if self.warn:
-            warn_if_few(walk.oracle, len(weights_of(program, argmax_loss(program))))
+            warn_if_few(walk.oracle, len(weights_of(program, walk, argmax_loss(program))))
         starts = [_best(program, walk)] if walk.vertices else []
         for loss in self._losses(program, walk, random):
             starts.append(walk.ask(loss))
@@ -135,7 +143,9 @@ class Local(Method):
         prior = margins.sum(axis=0)
         if np.all(prior > 0) and np.isin(np.arange(program.axes.n), program.axes.match).all():
             yield _surrogate(Problem(h_mean()).bind(program.axes, margins), program, walk)
-            yield diagonal_loss(program, prior**-0.5 * np.exp(KICK * random.normal(size=prior.size)))
+            kicks = np.empty(prior.size)
+            kicks[np.argsort(-prior, kind="stable")] = random.normal(size=prior.size)
+            yield diagonal_loss(program, prior**-0.5 * np.exp(KICKS[0] * kicks))
 
     def _polished(
         self,
@@ -154,10 +164,21 @@ class Local(Method):
                 place = starts[attempt]
             else:
                 loss = walk.vertices[_best(program, walk)].loss
-                place = walk.ask(loss * np.exp(KICK * random.normal(size=(1, *loss.shape[1:]))))
+                place = walk.ask(
+                    loss * np.exp(KICKS[(attempt - len(starts)) % len(KICKS)] * _kicks(program, walk, random))
+                )
             yield from polish(program, walk, profile, place, CONSTRAINED if program.limits else FREE, trust)
         if tries and not trust:
             yield from polish(program, walk, profile, _best(program, walk), CLOSING)
+
+
+def _kicks(program: Program, walk: Walk, random: np.random.Generator) -> FloatArray:
+    """Draw a number for each entry of a loss of all cells; classes in another order get the same numbers."""
+    _, height, width = shape_of(program.layout, program.axes)
+    rank = np.argsort(by_share(program, walk))
+    rows = np.argsort(np.argsort(-walk.oracle.margins.sum(axis=0), kind="stable"))
+    drawn = random.normal(size=(height, width))[:, rank]
+    return np.asarray(drawn[rows] if program.layout == "full" else drawn)[None]
 
 
 def _best(program: Program, walk: Walk) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from metricfit.data.confusion import Confusion
 from metricfit.methods import Outcome, Walk, choose, run
-from metricfit.methods.base import Budget
+from metricfit.methods.base import Budget, Standing
 from metricfit.options import Options
 from metricfit.oracles import Oracle
 from metricfit.oracles.base import adapted
@@ -20,7 +20,7 @@ from metricfit.result import Calibrated, ConstraintRecord, Origin, Result
 from metricfit.solving.answer import alone_of, policy_of, tensor_of, with_single
 from metricfit.solving.provenance import judge_of, provenance_of
 from metricfit.trust.disagreement import warn_if_labels_disagree, warn_if_refuted
-from metricfit.trust.plain import plain_rule
+from metricfit.trust.preferred import preferred
 from metricfit.types import FloatArray
 
 DEFAULTS = Options()
@@ -69,13 +69,13 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     walk.ask_all(_start_losses(options.start, program))
     outcome = run(chosen, program, walk, options.callback, options.verbose)
     policy, weights, u = policy_of(program, walk, outcome.best)
-    alone = None
+    alone, history = None, outcome.history
     if asked is not given and not asked.exact and isinstance(policy, Policy):
-        plain = plain_rule(problem, given, walk, policy, u)
-        if plain is not None:
-            walk, best = plain
+        walk, best = preferred(problem, given, walk, policy, outcome.best)
+        if best is not outcome.best:
             program = walk.program
             policy, weights, u = policy_of(program, walk, best)
+            history += (Standing.of(program, u).record(program, budget.calls, budget.seconds, outcome.bound),)
     if options.derandomise and isinstance(policy, Policy):
         policy, alone = with_single(program, walk.oracle, policy)
     tensor = tensor_of(walk, weights, program)
@@ -90,7 +90,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         certified=given.exact and known,
         status=outcome.status,
         constraints=_records(program, outcome, u),
-        history=outcome.history,
+        history=history,
         n_oracle_calls=budget.calls,
         seconds=budget.seconds,
         method=chosen.name,

@@ -60,7 +60,10 @@ def polish(
     otherwise = (
         trust > 0 or len(scan.rows) != walk.oracle.n_rows
     )  # the scan counts in another way than the oracle
-    statistic, wanted = scan.statistic() if otherwise else vertex.statistic, weights_of(program, vertex.loss)
+    statistic, wanted = (
+        scan.statistic() if otherwise else vertex.statistic,
+        weights_of(program, walk, vertex.loss),
+    )
     for stage in stages:
         before, rounds = _merit(program, program.vector(statistic), stage.penalty), stage.sweeps
         while rounds:
@@ -122,18 +125,27 @@ def _sweep(scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stag
     return moves
 
 
-def weights_of(program: Program, loss: FloatArray) -> list[Weight]:
-    """Return all weights of a rule, one of each for every cell if the problem or the rule tells cells apart."""
-    cells, k = len(program.axes.cells), program.axes.k
+def weights_of(program: Program, walk: Walk, loss: FloatArray) -> list[Weight]:
+    """Return all weights of a rule, one of each for every cell if the problem or the rule tells cells apart.
+
+    Rare classes come first, so that the order in which classes are given does not matter.
+    """
+    cells = len(program.axes.cells)
     places: list[int | None] = [None] if _shared(program, loss) else list(range(cells))
     kinds: tuple[Kind, Kind] = ("slope", "offset")
     return [
         (j, kind, cell)
         for kind in kinds
         for cell in places
-        for j in range(k)
+        for j in by_share(program, walk)
         if kind == "offset" or program.axes.match[j] >= 0
     ]
+
+
+def by_share(program: Program, walk: Walk) -> list[int]:
+    """Return the decisions, those of rare classes first and those that are no class last."""
+    share = np.append(walk.oracle.margins.sum(axis=0), 2.0)[program.axes.match]
+    return [int(j) for j in np.argsort(share, kind="stable")]
 
 
 def _shared(program: Program, loss: FloatArray) -> bool:

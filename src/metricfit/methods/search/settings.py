@@ -25,8 +25,16 @@ class Settings:
     missed : float
         How much of a limit labels may leave without another move; and how far labels and probabilities may differ about
         a constraint and still agree.
-    worth : float
-        What the search must gain by labels over the guide's own mixture, which is less lucky, to be preferred to it.
+    clearly : float
+        By how much a direct search on the model's own probabilities must be better by labels to be preferred.
+    spent : float
+        How much of what the search gains over a direct one is spent on room to the limits, at most.
+    luck : float
+        And how many standard errors of the objective at most: so much labels can hardly show.
+    room : float
+        How many standard errors of its metric a limit is kept with, as far as can be paid for.
+    halvings : int
+        How often the room that can be paid for is looked for.
     polished : int
         How many rules are polished weight by weight.
     pricings : int
@@ -50,7 +58,11 @@ class Settings:
     factor_change: float = 0.01
     moves: int = 3
     missed: float = 0.002
-    worth: float = 0.002
+    clearly: float = 0.002
+    spent: float = 0.004
+    luck: float = 0.5
+    room: float = 2.0
+    halvings: int = 8
     polished: int = 3
     pricings: int = 3
     lines: int = 10

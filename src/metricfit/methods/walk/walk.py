@@ -65,7 +65,6 @@ class Walk:
     seed: int | None = None
     vertices: list[Vertex] = field(default_factory=list)
     guide: Outcome | None = None
-    guiding: list[Iterate] = field(default_factory=list)
     _table: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

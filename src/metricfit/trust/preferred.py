@@ -1,0 +1,128 @@
+"""Which answer to prefer on counted labels: what is best there may be luck, which does not come again on new rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from metricfit.data.confusion import Confusion
+from metricfit.data.layout import expand, statistic
+from metricfit.data.rows import Rows
+from metricfit.exceptions import InfeasibleError
+from metricfit.intervals.evidence import Evidence
+from metricfit.methods.base import Iterate, Standing, Walk, run
+from metricfit.methods.column_generation import ColumnGeneration
+from metricfit.methods.local import Local
+from metricfit.methods.search.room import counted, sampling_error, with_room
+from metricfit.methods.search.settings import SETTINGS, Settings
+from metricfit.methods.starts import argmax_loss, balanced_loss
+from metricfit.oracles.base import OracleBase
+from metricfit.policy import Policy, Rule
+from metricfit.problem import Problem, Program
+from metricfit.types import FloatArray
+
+# How many standard errors of its gain over the most probable class a rule must gain where nothing constrains it: none
+# for that class itself, more for the balanced rule, which is not made for the metric, than for the search.
+ERRORS = (0.0, 2.0, 0.5)
+
+
+def preferred(
+    problem: Problem,
+    given: OracleBase,
+    walk: Walk,
+    policy: Policy,
+    best: Iterate,
+    settings: Settings = SETTINGS,
+) -> tuple[Walk, Iterate]:
+    """Return the answer to prefer to the best one of a search on calibrated probabilities, with the walk that found it.
+
+    ``given`` counts labels with the model's own probabilities, ``walk`` has found ``best``, which is ``policy``.
+    Without constraints that is the most probable class, if the search gains less than the noise of its gain: what is
+    tuned on these rows flatters itself on them, and the most probable class does not. Under constraints it is a direct
+    search with the model's own probabilities (a plain rule, where passes are costly), if that is clearly better. Where
+    it is worse, a little of what was gained over it is spent on room to the limits.
+    """
+    program = problem.bind(given.axes, given.margins)
+    raw = walk.beside(program, given)
+    raw.guide = walk.guide
+    if program.limits and not given.costly:
+        direct = _direct(raw)
+        return (walk, best) if direct is None else _most_room(raw, direct, walk, best, settings)
+    losses = [argmax_loss(program), balanced_loss(program, given.margins)]
+    plain = raw.ask_all(losses)
+    if len(plain) < len(losses):
+        return walk, best
+    if not program.limits:
+        return _most_gain(problem, raw, walk, policy, best)
+    least = min(plain, key=lambda place: Standing.of(program, raw.vectors[place]))
+    return _most_room(raw, raw.single(least), walk, best, settings)
+
+
+def _direct(raw: Walk) -> Iterate | None:
+    """Return what a direct search reaches, or None where the budget allows none or it reaches nothing."""
+    if not raw.budget.left or raw.late:
+        return None
+    try:
+        return run(Local(warn=False), raw.program, raw, warn=False).best
+    except InfeasibleError:
+        return None
+
+
+def _most_room(
+    raw: Walk, direct: Iterate, walk: Walk, best: Iterate, settings: Settings
+) -> tuple[Walk, Iterate]:
+    """Return the better of two ends of walks; what a search gains over a direct one is spent on room to the limits."""
+    found, reached = (Standing.of(w.program, end.u) for w, end in ((walk, best), (raw, direct)))
+    if not (found.kept and reached.kept):
+        return (walk, best) if found.beats(reached) else (raw, direct)
+    gain = reached.value - found.value
+    if gain < -settings.clearly:
+        return raw, direct
+    if gain <= 0 or ColumnGeneration().refusal(walk.program) is not None:
+        return walk, best
+    program, made = walk.program, counted(walk, best)
+    noise = sampling_error(program, program.objective, made, walk.oracle.effective_rows)
+    return walk, with_room(
+        walk, best, found.value + min(gain, settings.spent, settings.luck * noise), settings
+    )
+
+
+def _most_gain(
+    problem: Problem, raw: Walk, walk: Walk, policy: Policy, best: Iterate
+) -> tuple[Walk, Iterate]:
+    """Return the rule to prefer where nothing constrains the problem.
+
+    Rows judge the policy by probabilities that were calibrated without them, so that its gain is an honest one.
+    """
+    rows = raw.oracle.sample()
+    if rows is None or walk.oracle.report is None:
+        return walk, best
+    places, proba = walk.oracle.report.held_out
+    rows = rows.take(places)
+    shares = [_plain_policy(raw, place).decision_proba(rows.proba, rows.attributes) for place in (0, 1)]
+    shares.append(replace(policy, calibration=None).decision_proba(proba, rows.attributes))
+    seen = [Evidence.of(rows.axes, rows.cells, rows.labels, made, rows.weights).confusion for made in shares]
+    values = [float(problem.objective(confusion)) for confusion in seen]
+    gains = [-problem.sign * (value - values[0]) for value in values]
+    sure = [
+        gain >= errors * noise(raw.program, rows, confusion, made - shares[0])
+        for gain, errors, confusion, made in zip(gains, ERRORS, seen, shares, strict=True)
+    ]
+    place = max((place for place in range(3) if sure[place]), key=lambda place: (gains[place], -place))
+    return (walk, best) if place == 2 else (raw, raw.single(place))
+
+
+def _plain_policy(raw: Walk, place: int) -> Policy:
+    axes, layout = raw.program.axes, raw.program.layout
+    return Policy(axes, layout, tuple((Rule(1.0, loss),) for loss in raw.vertices[place].loss))
+
+
+def noise(program: Program, rows: Rows, confusion: Confusion, changed: FloatArray) -> float:
+    """Return the standard error of what a rule with this confusion gains by changing the decisions of rows."""
+    cells = np.zeros(len(rows), np.int64) if rows.cells is None else rows.cells
+    u = program.vector(statistic(confusion.values, program.layout, program.axes))
+    slopes = expand(program.loss(program.objective.gradient(u)), program.layout, program.axes)
+    moved = (changed * slopes[cells, rows.labels]).sum(axis=1)
+    weights = np.full(len(rows), 1 / len(rows)) if rows.weights is None else rows.weights
+    return float(np.sqrt(np.sum(weights**2 * (moved - weights @ moved) ** 2)))
