@@ -1,0 +1,77 @@
+"""Room to the limits: its measure has a known value, and it is bought with what a search gains over a direct one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import metricfit as mf
+from metricfit.methods.base import Walk
+from metricfit.methods.search.room import counted, sampling_error, stricter, with_room
+from metricfit.methods.search.settings import Settings
+from metricfit.oracles import PluginOracle, Rows
+from metricfit.problem import Problem
+
+
+def drawn(seed: int, rows: int = 900):
+    random = np.random.default_rng(seed)
+    proba = random.dirichlet([2.0, 1.0, 0.5], rows)
+    return proba, (proba.cumsum(axis=1) > random.random((rows, 1))).argmax(axis=1)
+
+
+def asked(limits, seed=0, layout_of=()):
+    """Return a walk that has counted the 0-1 rule and rules with other weights of the last class."""
+    proba, y = drawn(seed)
+    problem = Problem.of("g_mean", [*limits, *layout_of])
+    oracle = PluginOracle(Rows.of(proba, y))
+    program = problem.bind(oracle.axes, oracle.margins)
+    walk = Walk(program, oracle)
+    for weight in (1.0, 0.3, 0.6, 1.5, 3.0):
+        loss = -np.eye(3) * [1.0, 1.5, weight]
+        walk.ask(loss[None] if program.layout == "full" else np.stack([np.diag(loss), np.zeros(3)])[None])
+    return walk, proba, y
+
+
+@pytest.mark.parametrize(
+    "other", [(), ("cost([[0, 1, 2], [1, 0, 1], [2, 1, 0]]) <= 2",)], ids=["diagonal", "full"]
+)
+def test_the_error_of_a_precision_is_that_of_a_share(other):
+    walk, proba, y = asked(["precision(2) >= 0.1"], layout_of=other)
+    assert walk.program.layout == ("full" if other else "diagonal")
+    decided = (proba * [1.0, 1.5, 1.0]).argmax(axis=1) == 2
+    share = (y[decided] == 2).mean()
+    found = sampling_error(walk.program, walk.program.limits[0].metric, counted(walk, walk.single(0)), len(y))
+    assert found == pytest.approx(np.sqrt(share * (1 - share) / decided.sum()), rel=1e-9)
+
+
+def test_limits_become_stricter_by_so_much_but_stay_within_reach():
+    walk, _, _ = asked(["precision(2) >= 0.5", "coverage(0) <= 0.3"])
+    moved = stricter(walk.program, [0.1, 0.05])
+    assert [limit.constraint.limit for limit in moved.limits] == pytest.approx([0.6, 0.25])
+    moved = stricter(walk.program, [10.0, 10.0])
+    assert [limit.constraint.limit for limit in moved.limits] == pytest.approx([0.75, 0.15])
+
+
+@pytest.mark.parametrize("spent", [0.0, 0.003, 0.02])
+def test_room_costs_no_more_than_it_may(spent):
+    walk, _, _ = asked(["precision(2) >= 0.5"])
+    program = walk.program
+    kept = [place for place in range(5) if program.excess(walk.vectors[place]) <= 0]
+    best = walk.single(min(kept, key=lambda place: program.value(walk.vectors[place])))
+    found = with_room(walk, best, program.value(best.u) + spent, Settings())
+    assert program.value(found.u) <= program.value(best.u) + spent + 1e-4
+    assert program.violation(found.u) <= min(program.violation(best.u), 0.0) + 1e-4
+    if spent == 0.02:
+        error = sampling_error(program, program.limits[0].metric, counted(walk, best), 900)
+        assert program.violation(found.u) <= program.violation(best.u) - 0.2 * error
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_default_is_not_behind_a_direct_search_for_its_room(seed):
+    proba, y = drawn(seed)
+    limit = mf.precision(2) >= 0.6
+    direct = mf.optimize(proba, y, "g_mean", limit, method="local")
+    found = mf.optimize(proba, y, "g_mean", limit)
+    assert found.value >= direct.value - Settings().clearly - 1e-4
+    assert found.constraints[0].violation <= 1e-9
+    assert found.history[-1].value == pytest.approx(found.value, abs=1e-12)
