@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from metricfit.data.confusion import Confusion
-from metricfit.data.layout import expand, statistic
+from metricfit.data.layout import expand, shape_of, statistic
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
+from metricfit.functions.expression import Entries, nodes_of
 from metricfit.intervals.evidence import Evidence
 from metricfit.methods.base import Iterate, Standing, Walk, run
 from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.local import Local
+from metricfit.methods.search.coordinate import weights_of
 from metricfit.methods.search.room import counted, sampling_error, with_room
 from metricfit.methods.search.settings import SETTINGS, Settings
 from metricfit.methods.starts import argmax_loss, balanced_loss
@@ -46,8 +48,10 @@ def preferred(
     program = problem.bind(given.axes, given.margins)
     raw = walk.beside(program, given)
     raw.guide = walk.guide
+    if program.limits and of_shares(program):
+        return walk, best
     if program.limits and not given.costly:
-        direct = _direct(raw)
+        direct = _direct(raw, settings)
         return (walk, best) if direct is None else _most_room(raw, direct, walk, best, settings)
     losses = [argmax_loss(program), balanced_loss(program, given.margins)]
     plain = raw.ask_all(losses)
@@ -59,9 +63,35 @@ def preferred(
     return _most_room(raw, raw.single(least), walk, best, settings)
 
 
-def _direct(raw: Walk) -> Iterate | None:
-    """Return what a direct search reaches, or None where the budget allows none or it reaches nothing."""
+def of_shares(program: Program) -> bool:
+    """Return whether all constraints are about shares of decisions: labels and probabilities say the same of those.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricfit.data.confusion import Axes
+    >>> [of_shares(Problem.of("accuracy", text).bind(Axes((0, 1)), np.full((1, 2), 0.5)))
+    ...  for text in ("coverage(1) <= 0.3", "precision(1) >= 0.3", "recall(1) >= 0.3")]
+    [True, False, False]
+    """
+    used = [
+        np.arange(node.start, node.stop)
+        for limit in program.limits
+        for node in nodes_of(limit.metric)
+        if isinstance(node, Entries)
+    ]
+    shape = shape_of(program.layout, program.axes)
+    slopes = program.matrix[np.unique(np.concatenate(used))].toarray().reshape(-1, *shape)
+    if program.layout == "diagonal":  # hits, then decisions
+        return not slopes[:, :, 0].any()
+    return bool(np.all(slopes == slopes[:, :, :1]))
+
+
+def _direct(raw: Walk, settings: Settings) -> Iterate | None:
+    """Return what a direct search reaches, or None where it is too long for the budget or reaches nothing."""
     if not raw.budget.left or raw.late:
+        return None
+    if len(weights_of(raw.program, raw, argmax_loss(raw.program))) > settings.most_weights:
         return None
     try:
         return run(Local(warn=False), raw.program, raw, warn=False).best

@@ -27,6 +27,8 @@ class Settings:
         a constraint and still agree.
     clearly : float
         By how much a direct search on the model's own probabilities must be better by labels to be preferred.
+    most_weights : int
+        Of more weights a direct search takes long, and is luck.
     spent : float
         How much of what the search gains over a direct one is spent on room to the limits, at most.
     luck : float
@@ -59,6 +61,7 @@ class Settings:
     moves: int = 3
     missed: float = 0.002
     clearly: float = 0.002
+    most_weights: int = 64
     spent: float = 0.004
     luck: float = 0.5
     room: float = 2.0
