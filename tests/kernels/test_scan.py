@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -39,7 +40,7 @@ def counted(scan, decisions):
     rows = scan.rows
     labels = None if scan.state.trust else rows.labels
     shape = len(rows.axes.cells), rows.axes.k
-    tensor = confusion(rows.proba, labels, rows.cells, rows.weights, decisions, *shape)
+    tensor = confusion(replace(rows, labels=labels), decisions, *shape)
     return kept(tensor, scan.layout, rows.axes)
 
 

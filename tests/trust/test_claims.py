@@ -51,7 +51,7 @@ def test_constraints_become_claims(constraint, kind, count):
 
 def rows_of(y, cells=None, axes=None, weights=None) -> Rows:
     axes = axes or Axes((0, 1))
-    return Rows(axes, np.full((len(y), axes.n), 1 / axes.n), np.asarray(y, np.int32), cells, weights)
+    return Rows(np.full((len(y), axes.n), 1 / axes.n), np.asarray(y, np.int32), cells, weights, axes)
 
 
 def decided(y, made, **more) -> Decided:

@@ -323,7 +323,7 @@ class MetricClassifier(Decider):
             share = times if times is not None or weights is None else weights[which]
             share = None if share is None else share / share.sum()
             cells = codes[which] if len(axes.cells) > 1 else None
-            return Rows(axes, check_proba(proba, axes.n), labels[which], cells, share)
+            return Rows(check_proba(proba, axes.n), labels[which], cells, share, axes)
 
         tuning, kept = np.flatnonzero(~apart), np.flatnonzero(apart)
         some = part(tuning)

@@ -27,16 +27,17 @@ from metricfit.oracles.base import Confusion, OracleBase, Vertex
 from metricfit.oracles.dask.cluster import runner, tree_sum
 from metricfit.oracles.dask.partitions import aligned_blocks, width
 from metricfit.oracles.dask.worker import (
-    RawBlock,
+    OwnCodes,
     calibrated_blocks,
     confusion_of,
     counts_of,
-    facts_of,
     held_blocks,
+    known_of,
     margins_of,
     taken_of,
 )
-from metricfit.oracles.files.blocks import fractions, sample_rows, worth_a_sample
+from metricfit.oracles.samples import fractions, sample_rows
+from metricfit.oracles.settings import TUNED, Settings, worth_a_sample
 from metricfit.types import FloatArray, Label
 
 
@@ -52,11 +53,14 @@ class DaskRows:
         Futures, or delayed values, of lists of `HeldBlock`: the rows that one task goes through.
     n_rows : int
         Their number.
+    settings : Settings
+        How to wait for a cluster, when a sample is worth its cost, and how large it is.
     """
 
     axes: Axes
     groups: list[Any]
     n_rows: int
+    settings: Settings = TUNED
 
     @classmethod
     def of(
@@ -68,6 +72,7 @@ class DaskRows:
         decisions: Iterable[object] | None = None,
         sensitive_features: Any = None,
         sample_weight: Any = None,
+        settings: Settings = TUNED,
     ) -> DaskRows:
         """Check a collection block by block, and keep the blocks on the workers.
 
@@ -79,6 +84,8 @@ class DaskRows:
             As in `optimize`: Dask collections cut as ``proba`` is, or arrays.
         classes, decisions
             As in `optimize`.
+        settings : Settings
+            What the rows are kept and waited for by.
 
         Returns
         -------
@@ -86,16 +93,16 @@ class DaskRows:
         """
         import dask
 
-        run, n = runner(), width(proba)
+        run, n = runner(settings), width(proba)
         named = {
             "proba": proba,
             "y": y,
             "sensitive_features": sensitive_features,
             "sample_weight": sample_weight,
         }
-        check = dask.delayed(RawBlock.of, pure=False)
+        check = dask.delayed(OwnCodes.of, pure=False)
         raw = run.groups([check(number, n, *parts) for number, parts in enumerate(aligned_blocks(named))])
-        facts = [fact for group in run.fetch(run.each(facts_of, raw)) for fact in group]
+        facts = [fact for group in run.fetch(run.each(known_of, raw)) for fact in group]
         rows = sum(fact.rows for fact in facts)
         if not rows:
             raise ValueError("proba has no rows; pass at least one row")
@@ -124,11 +131,11 @@ class DaskRows:
         starts, start = {}, 0
         for fact in sorted(facts, key=lambda fact: fact.number):
             starts[fact.number], start = start, start + fact.rows
-        return cls(axes, run.keep(held_blocks, raw, axes, starts), rows)
+        return cls(axes, run.keep(held_blocks, raw, axes, starts, settings.joined_entries), rows, settings)
 
     def total(self, part: Callable[..., Any], *arguments: Any) -> Any:
         """Return the sum of what a function makes of each block, added up in a tree on the workers."""
-        run = runner()
+        run = runner(self.settings)
         return tree_sum(run, run.each(part, self.groups, *arguments))
 
 
@@ -190,7 +197,7 @@ class DaskOracle(OracleBase):
         )
         if made.is_identity:
             return other
-        run, rows = runner(), self.rows
+        run, rows = runner(self.rows.settings), self.rows
         other.calibration, other._sample = made, replace(some, proba=made(some.proba, some.cells))
         other.rows = replace(rows, groups=run.keep(calibrated_blocks, rows.groups, made))
         other.passes += 2
@@ -216,7 +223,7 @@ class DaskOracle(OracleBase):
     @property
     def costly(self) -> bool:  # type: ignore[override]
         """Whether a pass takes so long that the rules of a sample save time."""
-        return worth_a_sample(self.rows.n_rows, self.axes.n)
+        return worth_a_sample(self.rows.n_rows, self.axes.n, self.rows.settings)
 
     def sample(self) -> Rows:
         """Return some of the rows, stratified by class and cell; all of them if they are few."""
@@ -225,8 +232,8 @@ class DaskOracle(OracleBase):
     @cached_property
     def _sample(self) -> Rows:
         self.passes += 1
-        run = runner()
-        taken = run.fetch(run.each(taken_of, self.rows.groups, fractions(self.counts)))
+        run = runner(self.rows.settings)
+        taken = run.fetch(run.each(taken_of, self.rows.groups, fractions(self.counts, self.rows.settings)))
         blocks = sorted(chain.from_iterable(taken), key=itemgetter(0))
         return sample_rows(self.axes, [block for _, block in blocks], self.totals)
 
