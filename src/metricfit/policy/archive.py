@@ -17,6 +17,7 @@ from typing import Any
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import brief, some
 from metricfit.policy import file as policy_file
+from metricfit.policy.document import fields
 
 FORMAT = "metricfit.models"
 VERSION = 1
@@ -132,7 +133,7 @@ def checked(data: bytes, max_bytes: int) -> zipfile.ZipFile:
 def _sums(manifest: bytes) -> dict[str, str]:
     """Return the checksum of each member."""
     document = policy_file.verified(manifest, _check_kind)
-    *_, sums = policy_file.fields(document, "the list of members", ("format", "version", "members"))
+    *_, sums = fields(document, "the list of members", ("format", "version", "members"))
     if type(sums) is not dict or not set(map(type, sums.values())) <= {str}:
         raise PolicyFileError("the list of members must have a checksum for each of them")
     return sums

@@ -14,6 +14,7 @@ from metricfit.exceptions import PolicyFileError
 from metricfit.messages import cut
 from metricfit.policy import archive
 from metricfit.policy import file as policy_file
+from metricfit.policy.document import items
 from metricfit.policy.policy import Policy, Rule
 from metricfit.policy.row_hash import row_words
 from metricfit.types import FloatArray, IntArray
@@ -148,7 +149,7 @@ class ModelPolicy:
         ballot = Policy.from_dict(policy_file.decode(members[POLICY]))
         axes = ballot.axes
         try:
-            classes = policy_file.items(json.loads(members[CLASSES]), "classes", str, int, float, bool)
+            classes = items(json.loads(members[CLASSES]), "classes", str, int, float, bool)
             named = Axes(tuple(classes), axes.decisions, axes.cells)
         except (ValueError, RecursionError) as error:
             raise PolicyFileError(f"its classes make no sense: {error}") from error
