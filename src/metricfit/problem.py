@@ -18,9 +18,10 @@ from metricfit.data.confusion import Axes
 from metricfit.data.layout import Layout, shape_of, statistic
 from metricfit.exceptions import InfeasibleError, NotConvex
 from metricfit.functions.binding import Binding
-from metricfit.functions.expression import NO_THETA, Node, Sum, Theta, negative, nodes_of
+from metricfit.functions.expression import NO_THETA, Node, Theta, nodes_of
 from metricfit.functions.levels import at_least, at_most, defined
 from metricfit.functions.nonlinear import Quotient
+from metricfit.functions.sums import Sum, negative
 from metricfit.metrics import Constraint, Curvature, Metric, custom, parse
 from metricfit.types import BoolArray, FloatArray
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metricfit.functions.expression import Constant, Entries, Largest, Node, Stack, Sum, Total
+from metricfit.functions.expression import Constant, Entries, Node
+from metricfit.functions.extremes import Largest
+from metricfit.functions.sums import Stack, Sum, Total
 
 WIDTH = 9
 

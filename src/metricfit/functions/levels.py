@@ -6,8 +6,10 @@ import numpy as np
 
 from metricfit.exceptions import NotConvex
 from metricfit.functions.curvature import Curvature
-from metricfit.functions.expression import Constant, Largest, Node, Stack, Sum, Total
+from metricfit.functions.expression import Constant, Node
+from metricfit.functions.extremes import Largest
 from metricfit.functions.nonlinear import Quotient
+from metricfit.functions.sums import Stack, Sum, Total
 from metricfit.types import FloatArray
 
 # A denominator up to here is nothing: the rounding error of a sum of shares, each known to 1e-16. One light row among

@@ -30,6 +30,10 @@ class Smooth(Node):
         return 1
 
     @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+    @property
     def curvature(self) -> Curvature:
         return of_composition(self.atom.curvature, self.atom.slope, self.part.curvature)
 
@@ -63,6 +67,10 @@ class Quotient(Node):
     @property
     def size(self) -> int:
         return max(self.over.size, self.under.size)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.over, self.under)
 
     @property
     def curvature(self) -> Curvature:
@@ -105,6 +113,10 @@ class Product(Node):
     @property
     def size(self) -> int:
         return 1
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
 
     @property
     def curvature(self) -> Curvature:

@@ -16,7 +16,9 @@ import numpy as np
 from metricfit.data.confusion import Axes, Confusion
 from metricfit.data.layout import expand, shape_of, statistic
 from metricfit.functions.binding import Binding
-from metricfit.functions.expression import Largest, Node, Sum
+from metricfit.functions.expression import Node
+from metricfit.functions.extremes import Largest
+from metricfit.functions.sums import Sum
 from metricfit.intervals.evidence import Evidence
 from metricfit.metrics.base import Metric
 from metricfit.types import FloatArray

@@ -16,19 +16,10 @@ import numpy as np
 from metricfit.exceptions import Undefined
 from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
-from metricfit.functions.expression import (
-    Constant,
-    Largest,
-    Node,
-    Stack,
-    Sum,
-    Total,
-    largest,
-    magnitude,
-    negative,
-    smallest,
-)
+from metricfit.functions.expression import Constant, Node
+from metricfit.functions.extremes import Largest, largest, magnitude, smallest
 from metricfit.functions.nonlinear import SUM_ERROR, Quotient
+from metricfit.functions.sums import Stack, Sum, Total, negative
 from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.recorded import recorded

@@ -10,9 +10,11 @@ import scipy.sparse as sp
 
 from metricfit.data.validation import label
 from metricfit.functions.atoms import CrossEntropyExcess
-from metricfit.functions.binding import Binding, Linear
+from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
-from metricfit.functions.expression import Node, Sum
+from metricfit.functions.expression import Node
+from metricfit.functions.linear import Linear
+from metricfit.functions.sums import Sum
 from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.rates import COVERAGES, Composed, Distance

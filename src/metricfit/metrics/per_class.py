@@ -10,8 +10,7 @@ from typing import Literal
 import numpy as np
 
 from metricfit.data.validation import label
-from metricfit.functions.binding import Linear
-from metricfit.functions.linear import (
+from metricfit.functions.functionals import (
     Functional,
     all_decided,
     all_hits,
@@ -27,6 +26,7 @@ from metricfit.functions.linear import (
     rows_not_of,
     rows_of,
 )
+from metricfit.functions.linear import Linear
 from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.rates import Mean, Named, Rates
