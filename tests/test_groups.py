@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, recall_score
 
 import metricfit as mf
-from metricfit.data.cells import MISSING, Cells
+from metricfit.data.attributes import MISSING
+from metricfit.data.cells import Cells
 from metricfit.exceptions import FewRowsWarning
 from metricfit.groups import comparisons, group_values, wilson
 from metricfit.methods import Plugin

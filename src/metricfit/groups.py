@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.confusion import Axes, Confusion
+from metricfit.data.axes import Axes
+from metricfit.data.confusion import Confusion
 from metricfit.data.layout import Layout, shape_of, statistic
 from metricfit.data.rows import strata
 from metricfit.exceptions import FewRowsWarning, Undefined
 from metricfit.functions.binding import Binding
+from metricfit.messages import pairs_text
 from metricfit.metrics import Metric, coverage, recall
 from metricfit.metrics.base import Absolute, Combination, Divided, Sliced, Times
 from metricfit.metrics.comparison import Disparity, Over, Worst
@@ -222,7 +224,7 @@ def _known(
     metric: Metric, over: list[str], group: tuple[Label, ...], confusion: Confusion, counts: IntArray
 ) -> str:
     found = _on_group(metric, group, confusion.axes.cells.groups(over)[group], confusion, counts)
-    who = ", ".join(f"{name}={value!r}" for name, value in zip(over, group, strict=True))
+    who = pairs_text(over, group)
     known = "is left out" if np.isnan(found.value) else f"is {found.value:.2f}"
     ends = "" if np.isnan(found.low) else f" (95 %: {found.low:.2f} to {found.high:.2f})"
     return f"{metric} where {who} {known}{ends}, of {found.rows:.0f} rows"

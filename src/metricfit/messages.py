@@ -68,6 +68,17 @@ def rows_text(rows: IntArray, total: int | None = None) -> str:
     return f"{total} {noun} ({some(map(int, rows[:5]), total)})"
 
 
+def pairs_text(names: Iterable[str], values: Iterable[object]) -> str:
+    """Return attributes and their values as text.
+
+    Examples
+    --------
+    >>> pairs_text(["sex", "age"], ["F", 30])
+    "sex='F', age=30"
+    """
+    return ", ".join(f"{name}={value!r}" for name, value in zip(names, values, strict=True))
+
+
 def unknown(what: str, value: object, known: Iterable[object]) -> str:
     """Return the message for a name that does not exist, with the nearest that does.
 

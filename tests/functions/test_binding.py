@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from conftest import REVIEW, example_rows, random_tensor
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.data.layout import expand, shape_of, statistic
 from metricfit.functions.atoms import GeometricMean
 from metricfit.functions.binding import Binding

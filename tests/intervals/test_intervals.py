@@ -7,7 +7,9 @@ import pytest
 from conftest import METRICS, example_rows
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Cells, Confusion
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.confusion import Confusion
 from metricfit.intervals import Evidence, estimate
 from metricfit.intervals.estimate import wilson
 from metricfit.intervals.influence import taken_apart

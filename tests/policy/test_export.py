@@ -29,7 +29,8 @@ from exported_rules import (
 )
 from sqlglot import exp
 
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.policy import Policy, Rule
 from metricfit.policy.export import onnx_model, python_source, sql_query
 from metricfit.policy.export.dialects import DIALECTS

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.kernels.settings import TUNED
 from metricfit.policy import Policy, Rule
 from metricfit.policy.deciding import engine_for

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricfit.calibration import Calibration
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.exceptions import PolicyFileError
 from metricfit.policy import Policy, Rule
 from metricfit.policy import file as policy_file

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.data.rows import Rows
 from metricfit.trust.claims import GapClaim, RateClaim, SmoothClaim, claims
 from metricfit.trust.p_values import Decided, p_value

@@ -24,6 +24,19 @@ def is_frame(data: object) -> bool:
     return isinstance(data, Mapping) or hasattr(data, "columns")
 
 
+def column_names(frame: Any) -> list[Any]:
+    """Return the names of the columns of a frame or mapping, in their order; pyarrow calls its arrays "columns".
+
+    Examples
+    --------
+    >>> column_names({"sex": ["F"], "age": [30]})
+    ['sex', 'age']
+    """
+    if isinstance(frame, Mapping):
+        return list(frame)
+    return list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+
+
 def read_frame(frame: Any, name: str) -> dict[str, Any]:
     """Return the columns of a frame or mapping by name.
 
@@ -43,10 +56,7 @@ def read_frame(frame: Any, name: str) -> dict[str, Any]:
     >>> read_frame({"sex": ["F", "M"]}, "sensitive_features")
     {'sex': ['F', 'M']}
     """
-    if isinstance(frame, Mapping):
-        names: list[Any] = list(frame)
-    else:
-        names = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+    names = column_names(frame)
     wrong = [column for column in names if not isinstance(column, str)]
     if wrong:
         raise ValueError(f"{name} has a column named {wrong[0]!r}; column names must be strings, rename it")
@@ -66,9 +76,7 @@ def column_labels(frame: Any) -> tuple[Label, ...] | None:
     >>> column_labels(pd.DataFrame(np.eye(2))), column_labels(pd.DataFrame(np.eye(2), columns=["a", "b"]))
     (None, ('a', 'b'))
     """
-    if isinstance(frame, Mapping):
-        return _labels(list(frame))
-    return _labels(list(frame.column_names if hasattr(frame, "column_names") else frame.columns))
+    return _labels(column_names(frame))
 
 
 def row_labels(frame: Any) -> tuple[Label, ...] | None:

@@ -8,9 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from metricfit.data.axes import distinct_labels, in_class_order
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.data.columns import is_frame
-from metricfit.data.confusion import Axes, Cells, class_labels, encode_labels
+from metricfit.data.labels import class_labels, distinct_labels, encode_labels, in_class_order
 from metricfit.data.validation import check_lengths, check_proba, check_weights
 from metricfit.types import FloatArray, IntArray
 

@@ -12,7 +12,9 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from metricfit.data.confusion import Axes, Cells, encode_labels
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.labels import encode_labels
 from metricfit.data.rows import Rows
 from metricfit.data.validation import check_proba, check_weights
 from metricfit.estimator.blockwise import attribute_blocks, is_dask, proba_blocks

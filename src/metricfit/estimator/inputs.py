@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from metricfit.data.columns import is_frame
-from metricfit.data.confusion import Axes, encode_labels
+from metricfit.data.axes import Axes
+from metricfit.data.columns import column_names, is_frame
+from metricfit.data.labels import encode_labels
 from metricfit.data.rows import strata
 from metricfit.messages import unknown
 from metricfit.methods import Method, choose
@@ -95,7 +96,7 @@ def attributes_of(X: Any, attributes: str | Iterable[str] | None, sensitive_feat
             f"columns; pass a frame. If an earlier step of a pipeline took the names, move it into the "
             f"estimator: MetricClassifier(make_pipeline(step, model), attributes={names})"
         )
-    columns = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    columns = column_names(X)
     for name in names:
         if name not in columns:
             raise ValueError(unknown("column of X in attributes:", name, columns))

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 
+from metricfit.data.columns import column_names
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
 from metricfit.types import FloatArray, IntArray
 
@@ -126,7 +127,7 @@ def without(X: Any, names: Sequence[str]) -> Any:
     """
     if not names:
         return X
-    columns = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    columns = column_names(X)
     present = [name for name in names if name in columns]
     if hasattr(X, "loc"):
         return X.drop(columns=present)

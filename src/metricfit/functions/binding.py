@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout, expand, shape_of
 from metricfit.exceptions import Undefined
 from metricfit.functions.expression import Constant, Entries, Node
 from metricfit.functions.linear import Linear, Triplets, entries_of
 from metricfit.functions.reach import ends
+from metricfit.messages import pairs_text
 from metricfit.types import BoolArray, FloatArray, Label
 
 # Larger batches of functions (all entries of a large matrix) are added without a search for equal ones.
@@ -59,7 +60,7 @@ class Binding:
         """Return the same binding, looking at one slice."""
         inside = replace(self, mask=self.mask & self.axes.cells.mask(**where))
         if not inside.mass > 0:
-            text = ", ".join(f"{name}={value!r}" for name, value in where.items())
+            text = pairs_text(where, where.values())
             raise ValueError(
                 f"no row lies in the slice at({text}){self.where()}; ask for values that occur together"
             )
@@ -86,10 +87,7 @@ class Binding:
         if self.mask.all():
             return ""
         cells = self.axes.cells
-        shown = [
-            ", ".join(f"{n}={v!r}" for n, v in zip(cells.names, cells.values[a], strict=True))
-            for a in np.flatnonzero(self.mask)[:3]
-        ]
+        shown = [pairs_text(cells.names, cells.values[a]) for a in np.flatnonzero(self.mask)[:3]]
         return f" where {' or '.join(shown)}{' or ...' if self.mask.sum() > 3 else ''}"
 
     def take(self, metric: Any) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.functions.linear import Linear, entries_of
 from metricfit.types import FloatArray, IntArray
 

@@ -77,7 +77,7 @@ def estimate(metric: Metric, seen: Evidence, level: float = LEVEL) -> Estimate:
     --------
     >>> import numpy as np
     >>> import metricfit as mf
-    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.data.axes import Axes
     >>> decided = np.eye(2)[(np.arange(100) % 10 > 0).astype(int)]
     >>> print(estimate(mf.recall(1), Evidence.of(Axes((0, 1)), None, np.ones(100, int), decided)))
     0.900 [0.826, 0.945]

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.confusion import Axes, Confusion
+from metricfit.data.axes import Axes
+from metricfit.data.confusion import Confusion
 from metricfit.types import FloatArray, IntArray
 
 
@@ -36,7 +37,7 @@ class Evidence:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.data.axes import Axes
     >>> seen = Evidence.of(Axes((0, 1)), None, np.array([0, 0, 1]), np.array([[1.0, 0], [1, 0], [0.5, 0.5]]))
     >>> sorted(seen.mass.tolist()), seen.confusion.matrix.round(2).tolist()
     ([1.0, 2.0], [[0.67, 0.0], [0.17, 0.17]])

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from metricfit.calibration import Calibration, Report
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Scan

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metricfit.data.axes import distinct_labels
-from metricfit.data.confusion import Axes, Cells, encode_labels
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.labels import distinct_labels, encode_labels
 from metricfit.data.layout import Layout, expand, statistic
 from metricfit.data.rows import strata
 from metricfit.data.validation import check_lengths, check_weights

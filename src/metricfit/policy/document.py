@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import metricfit
 from metricfit.calibration import Calibration
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import brief, some
 from metricfit.policy.mixture import Rule

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import cut
 from metricfit.policy import archive
@@ -46,7 +46,7 @@ class ModelPolicy:
     Examples
     --------
     >>> from sklearn.dummy import DummyClassifier
-    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.data.axes import Axes
     >>> no = DummyClassifier(strategy="constant", constant=0).fit([[0], [1]], [0, 1])
     >>> policy = ModelPolicy(Axes(("no", "yes")), [no], [[(1.0, 0)]])
     >>> policy.decide([[0.5], [0.7]]).tolist()

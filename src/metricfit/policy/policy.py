@@ -11,8 +11,9 @@ from typing import Any, get_args
 import numpy as np
 
 from metricfit.calibration import Calibration
-from metricfit.data.axes import in_class_order
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.labels import in_class_order
 from metricfit.data.layout import Layout, shape_of
 from metricfit.data.validation import check_proba
 from metricfit.exceptions import PolicyFileError
@@ -57,7 +58,7 @@ class Policy(Exportable):
     --------
     A third decision for cases that cost too much to get wrong:
 
-    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.data.axes import Axes
     >>> from metricfit.policy import Policy, Rule
     >>> loss = [[0, 1, 0.3], [5, 0, 0.3]]  # rows: the true class; columns: the decision
     >>> policy = Policy(Axes(("ok", "fraud"), ("ok", "fraud", "review")), "full", [[Rule(1, loss)]])

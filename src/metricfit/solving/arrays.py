@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metricfit.data.cells import UNSEEN_RULES
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.attributes import UNSEEN_RULES
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.groups import groups_of, warn_of_few_rows
 from metricfit.messages import unknown
 from metricfit.methods import Method, Record

@@ -15,7 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from metricfit.data.confusion import Axes, Confusion
+from metricfit.data.axes import Axes
+from metricfit.data.confusion import Confusion
 from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
 from metricfit.functions.linear import Linear

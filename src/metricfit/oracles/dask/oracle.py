@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from metricfit.calibration import fit as fit_calibration
-from metricfit.data.axes import distinct_labels, same_order
-from metricfit.data.confusion import Axes, Cells, class_labels
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.labels import class_labels, distinct_labels, same_order
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.messages import some

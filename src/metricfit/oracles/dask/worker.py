@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metricfit.calibration import Calibration
-from metricfit.data.axes import place_values
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.data.columns import factorize
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.labels import place_values
 from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays, joined, strata
 from metricfit.data.validation import check_lengths, check_proba, check_weights

@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from metricfit.calibration import fit as fit_calibration
-from metricfit.data.axes import distinct_labels
-from metricfit.data.confusion import Axes, Cells, encode_labels
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.labels import distinct_labels, encode_labels
 from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays, Rows, joined, strata
 from metricfit.data.validation import check_lengths, check_proba, check_weights

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.axes import distinct_labels
+from metricfit.data.labels import distinct_labels
 from metricfit.messages import rows_text, some, unknown
 from metricfit.oracles.files.sources import Part
 from metricfit.oracles.settings import TUNED, Settings

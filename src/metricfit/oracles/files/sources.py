@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from metricfit.data.cells import read_attributes
+from metricfit.data.attributes import read_attributes
 from metricfit.data.columns import factorize
-from metricfit.data.confusion import class_labels
+from metricfit.data.labels import class_labels
 from metricfit.data.validation import check_lengths, row_blocks
 from metricfit.oracles.settings import TUNED, Settings
 from metricfit.types import FloatArray, Label
