@@ -9,7 +9,7 @@ import numpy as np
 
 from metricfit.calibration import within_cells
 from metricfit.calibration.candidates import Entry, candidates, none_of
-from metricfit.calibration.folds import Sample, sample
+from metricfit.calibration.folds import FoldedRows, sample
 from metricfit.calibration.model import Calibration
 from metricfit.calibration.report import Report, report_on
 from metricfit.calibration.settings import SETTINGS, Settings
@@ -99,7 +99,7 @@ def walk(entries: Sequence[Entry], weights: FloatArray, settings: Settings, rows
     return best
 
 
-def honest(entries: Sequence[Entry], rows: Sample, settings: Settings) -> FloatArray:
+def honest(entries: Sequence[Entry], rows: FoldedRows, settings: Settings) -> FloatArray:
     """Return the losses of each fold under the candidate that the other folds choose."""
     made = np.empty(len(rows.labels))
     for fold in rows.folds:

@@ -16,7 +16,7 @@ from metricfit.kernels.scan import Scan
 from metricfit.types import FloatArray
 
 # How a rule's confusion is counted: by labels, or by probabilities, calibrated first or as they are.
-Confusion = Literal["labels", "calibrated", "model"]
+Counting = Literal["labels", "calibrated", "model"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from metricfit.data.rows import Rows
-from metricfit.oracles.base import Confusion, OracleBase
+from metricfit.oracles.base import Counting, OracleBase
 from metricfit.oracles.files.chunked import ChunkedOracle, ChunkedRows
 from metricfit.oracles.files.scores import ScoreFiles
 from metricfit.oracles.files.sources import MappedArray, Source, mapping_of
@@ -22,7 +22,7 @@ def oracle_for(
     decisions: Iterable[object] | None = None,
     sensitive_features: Any = None,
     sample_weight: Any = None,
-    confusion: Confusion = "labels",
+    confusion: Counting = "labels",
     threads: int = 1,
     blind: bool = False,
     missing: str = "error",
@@ -115,7 +115,7 @@ def is_large(nbytes: int, settings: Settings = TUNED) -> bool:
 
 
 def _from(
-    source: Source, decisions: Iterable[object] | None, confusion: Confusion, threads: int, settings: Settings
+    source: Source, decisions: Iterable[object] | None, confusion: Counting, threads: int, settings: Settings
 ) -> OracleBase:
     rows = ChunkedRows(source, decisions, settings)
     if is_large(source.nbytes, settings):

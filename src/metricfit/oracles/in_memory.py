@@ -14,7 +14,7 @@ from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays, Rows, strata
 from metricfit.kernels import counting as kernels
 from metricfit.kernels.scan import Scan
-from metricfit.oracles.base import Confusion, OracleBase, Vertex
+from metricfit.oracles.base import Counting, OracleBase, Vertex
 from metricfit.oracles.samples import draw_lots, drawn, fractions, sample_rows
 from metricfit.oracles.settings import TUNED, Settings, worth_a_sample
 from metricfit.types import FloatArray
@@ -51,13 +51,13 @@ class PluginOracle(OracleBase):
     def __init__(
         self,
         rows: Rows,
-        confusion: Confusion = "labels",
+        confusion: Counting = "labels",
         threads: int = 1,
         calibration: Calibration | None = None,
         report: Report | None = None,
         settings: Settings = TUNED,
     ) -> None:
-        if confusion not in get_args(Confusion):
+        if confusion not in get_args(Counting):
             raise ValueError(f"confusion must be 'labels', 'calibrated' or 'model', got {confusion!r}")
         self.rows, self.axes, self.threads = rows, rows.axes, threads
         self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
@@ -91,7 +91,7 @@ class PluginOracle(OracleBase):
 
     def on(self, rows: Rows) -> PluginOracle:
         """Return the same kind of oracle on other rows."""
-        kind: Confusion = "calibrated" if self.calibrates else "model" if self.exact else "labels"
+        kind: Counting = "calibrated" if self.calibrates else "model" if self.exact else "labels"
         return PluginOracle(rows, kind, self.threads, settings=self.settings)
 
     def soft(self) -> PluginOracle:
@@ -101,7 +101,7 @@ class PluginOracle(OracleBase):
     def calibrated(self) -> PluginOracle:
         """Return this oracle on probabilities that are calibrated on the labels, of a sample where rows are many."""
         some, rows = self.sample(), self.rows
-        kind: Confusion = "model" if self.exact else "labels"
+        kind: Counting = "model" if self.exact else "labels"
         made, report = fit_calibration(
             some.proba, some.labels, some.weights, some.cells, len(self.axes.cells)
         )

@@ -17,8 +17,7 @@ from metricfit.methods import Method, Record
 from metricfit.metrics import Constraint
 from metricfit.options import Options, check_options, threads
 from metricfit.oracles import Oracle, PluginOracle
-from metricfit.oracles.base import Confusion as Kind
-from metricfit.oracles.base import OracleBase, adapted
+from metricfit.oracles.base import Counting, OracleBase, adapted
 from metricfit.oracles.choice import oracle_for
 from metricfit.policy import Policy
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
@@ -40,7 +39,7 @@ def optimize(
     sensitive_features: Any = None,
     sample_weight: Any = None,
     method: str | Method = "auto",
-    confusion: Kind = "labels",
+    confusion: Counting = "labels",
     oracle: Literal["plugin"] | Oracle = "plugin",
     blind: bool = False,
     missing: Literal["error", "cell"] = "error",

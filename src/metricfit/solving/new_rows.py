@@ -10,8 +10,7 @@ from metricfit.data.rows import Rows
 from metricfit.methods import Record
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
-from metricfit.oracles.base import Confusion as Kind
-from metricfit.oracles.base import OracleBase
+from metricfit.oracles.base import Counting, OracleBase
 from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
@@ -70,7 +69,7 @@ def with_expected(
     if isinstance(result.policy, ModelPolicy) or rows is None:
         why = "not judged: an oracle of your own, or one that retrains, has no rows to deal to folds"
         return replace(result, expected_note=why)
-    kind: Kind = "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels"
+    kind: Counting = "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels"
     seconds = None if options.max_seconds is None else options.max_seconds / 2
     # The rules that were found on all rows are where to start from, so few calls are needed.
     again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=callback, verbose=0)

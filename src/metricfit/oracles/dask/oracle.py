@@ -24,7 +24,7 @@ from metricfit.data.labels import class_labels, distinct_labels, same_order
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.messages import some
-from metricfit.oracles.base import Confusion, OracleBase, Vertex
+from metricfit.oracles.base import Counting, OracleBase, Vertex
 from metricfit.oracles.dask.cluster import runner, tree_sum
 from metricfit.oracles.dask.partitions import aligned_blocks, width
 from metricfit.oracles.dask.worker import (
@@ -169,7 +169,7 @@ class DaskOracle(OracleBase):
             [0. , 0.5]]])
     """
 
-    def __init__(self, rows: DaskRows, confusion: Confusion = "labels") -> None:
+    def __init__(self, rows: DaskRows, confusion: Counting = "labels") -> None:
         self.rows, self.axes, self.passes = rows, rows.axes, 2
         self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
         self.n_rows = rows.n_rows

@@ -18,7 +18,7 @@ from metricfit.data.labels import distinct_labels, encode_labels
 from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays, Rows, joined, strata
 from metricfit.data.validation import check_lengths, check_proba, check_weights
-from metricfit.oracles.base import Confusion, OracleBase, Vertex
+from metricfit.oracles.base import Counting, OracleBase, Vertex
 from metricfit.oracles.block_sums import class_weight, decided_weight, mixture_weight
 from metricfit.oracles.files.sources import Source, ahead
 from metricfit.oracles.samples import draw_lots, drawn, fractions, sample_rows
@@ -172,7 +172,7 @@ class ChunkedOracle(OracleBase):
     2
     """
 
-    def __init__(self, rows: ChunkedRows, confusion: Confusion = "labels", threads: int = 1) -> None:
+    def __init__(self, rows: ChunkedRows, confusion: Counting = "labels", threads: int = 1) -> None:
         self.rows, self.axes, self.threads = rows, rows.axes, threads
         self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
         self.n_rows = len(rows)
