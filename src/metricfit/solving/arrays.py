@@ -11,7 +11,6 @@ import numpy as np
 from metricfit.data.attributes import UNSEEN_RULES
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
-from metricfit.groups import groups_of, warn_of_few_rows
 from metricfit.messages import unknown
 from metricfit.methods import Method, Record
 from metricfit.metrics import Constraint
@@ -22,6 +21,8 @@ from metricfit.oracles.choice import oracle_for
 from metricfit.policy import Policy
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 from metricfit.result import Result
+from metricfit.result.few_rows import warn_of_few_rows
+from metricfit.result.groups import groups_of
 from metricfit.solving.door import solve
 from metricfit.solving.new_rows import confirmed, with_expected
 from metricfit.solving.unseen import with_overall
