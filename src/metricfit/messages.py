@@ -1,4 +1,4 @@
-"""The words in which errors speak of rows and names."""
+"""Parts of error messages: which rows, which values, and the known name that is nearest to an unknown one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The candidates: every family on the same rows and folds, from simple to rich."""
+"""The calibrations to choose from: every family, from simple to rich, on the same rows and folds."""
 
 from __future__ import annotations
 

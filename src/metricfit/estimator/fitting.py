@@ -17,7 +17,7 @@ from metricfit.data.labels import encode_labels
 from metricfit.data.rows import Rows
 from metricfit.data.validation import check_proba, check_weights
 from metricfit.estimator.blockwise import attribute_blocks, proba_blocks
-from metricfit.estimator.inputs import attribute_names, attributes_of, classes_of, one_kind, rehearse
+from metricfit.estimator.inputs import attribute_names, attributes_of, check_problem, classes_of, one_kind
 from metricfit.estimator.joint import fit_joint
 from metricfit.options import Options, threads
 from metricfit.oracles import PluginOracle, RetrainOracle
@@ -78,7 +78,9 @@ def fit_rows(
     features = attributes_of(X, clf.attributes, sensitive_features)
     rows = TrainingRows.of(clf, X, y, features, sample_weight)
     problem = Problem.of(clf.objective, clf.constraints)
-    rehearse(problem, rows.axes, clf.method, rows.y, rows.cells, rows.weights, soft=clf.confusion == "model")
+    check_problem(
+        problem, rows.axes, clf.method, rows.y, rows.cells, rows.weights, soft=clf.confusion == "model"
+    )
     if clf.oracle == "retrain":
         return _retrained(clf, rows, problem, features, seed)
     if clf.confidence is not None:

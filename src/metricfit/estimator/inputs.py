@@ -116,7 +116,7 @@ def seed_of(random_state: Any) -> int | None:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def rehearse(
+def check_problem(
     problem: Problem,
     axes: Axes,
     method: str | Method,
@@ -133,7 +133,7 @@ def rehearse(
     --------
     >>> import numpy as np
     >>> problem = Problem.of("g_mean", ["recall('b') >= 0.9"])
-    >>> rehearse(problem, Axes((0, 1)), "auto", [0, 1], np.zeros(2, int), None, False)
+    >>> check_problem(problem, Axes((0, 1)), "auto", [0, 1], np.zeros(2, int), None, False)
     Traceback (most recent call last):
     ValueError: unknown class 'b'. Known: 0, 1
     """

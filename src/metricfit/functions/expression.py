@@ -95,7 +95,7 @@ def shared(weight: FloatArray, part: Node) -> FloatArray:
 
 
 def scaled_ends(scale: FloatArray | float, part: Node) -> FloatArray:
-    """Return the lower and upper ends of ``scale * part``; nothing times anything is nothing."""
+    """Return the lower and upper ends of ``scale * part``; 0 times an infinite end is 0."""
     ends = np.stack(part.reach())
     return np.sort(np.multiply(scale, ends, out=np.zeros_like(ends), where=np.not_equal(scale, 0)), axis=0)
 

@@ -1,4 +1,4 @@
-"""The largest of several values, and what is written by it: the smallest, and the largest absolute value."""
+"""Nodes for the largest of several values, the smallest, and the largest absolute value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear functions of the n x k confusion matrix, as rows of coefficients: what rates are quotients of.
+"""The usual linear functions of a confusion matrix, by name: hits, rows of a class, rows that get a decision.
 
 Each is a function of a `Binding`, because labels become places only when data is there. A class that no
 decision names has no hits; a decision that names no class is never right.

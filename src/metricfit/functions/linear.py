@@ -1,4 +1,4 @@
-"""Linear functions of one n x k confusion matrix, as sparse rows of coefficients on its parts."""
+"""A batch of linear functions of one confusion matrix, as sparse rows of coefficients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes that bend: smooth functions of rates, quotients and products."""
+"""Nodes that are not linear: smooth functions of rates, quotients and products."""
 
 from __future__ import annotations
 

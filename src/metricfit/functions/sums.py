@@ -1,4 +1,4 @@
-"""The nodes that add up and collect others: they stay affine where their parts are, and are then one matrix."""
+"""Linear nodes: sums, weighted totals and stacks of others; one matrix computes them where all parts are affine."""
 
 from __future__ import annotations
 

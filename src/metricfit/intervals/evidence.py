@@ -66,13 +66,6 @@ class Evidence:
         return _merged(axes, cells, np.asarray(labels, np.intp), chances, weights, weights**2)
 
     @classmethod
-    def of_confusion(cls, confusion: Confusion, rows: float) -> Evidence:
-        """Return what a tensor of so many rows of equal weight tells, as if no decision was drawn."""
-        cells, labels, made = np.nonzero(confusion.values)
-        mass = confusion.values[cells, labels, made] * rows
-        return cls(confusion.axes, cells, labels, np.eye(confusion.axes.k)[made], mass, mass)
-
-    @classmethod
     def joined(cls, parts: Sequence[Evidence]) -> Evidence:
         """Return the evidence of several sets of rows with the same axes."""
         together = [np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS]

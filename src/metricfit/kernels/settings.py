@@ -1,4 +1,4 @@
-"""When compiled code is worth its start, and in what pieces it takes the rows."""
+"""When compiled code is worth loading, and how many rows it takes at a time."""
 
 from __future__ import annotations
 

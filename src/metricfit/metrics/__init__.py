@@ -1,4 +1,4 @@
-"""Metrics: functions of the confusion tensor, their algebra, and their bound form."""
+"""Metrics: what users write. Named metrics, their algebra, their text form, and constraints on them."""
 
 from metricfit.functions.curvature import Curvature
 from metricfit.metrics.agreement import cohen_kappa, cost, mcc, ordinal_error

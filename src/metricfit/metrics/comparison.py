@@ -1,4 +1,4 @@
-"""The machine behind every fairness metric: one metric, compared over groups of rows.
+"""One metric compared over groups of rows: what every fairness metric is made of.
 
 The groups are those of any attribute or intersection of attributes, and any metric can be compared. Lower is better,
 except for the worst group (the metric's own direction) and ratios (1 is equality).

@@ -76,12 +76,12 @@ class PluginOracle(OracleBase):
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic."""
-        how: dict[str, Any] = dict(layout=layout, threads=self.threads, engine=self.engine)
+        how: dict[str, Any] = {"layout": layout, "threads": self.threads, "engine": self.engine}
         return Vertex(loss, kernels.count(self._counted, loss, self.axes.match, **how))
 
     def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
         """Return the full tensor of a mixture of rules, in one pass."""
-        how: dict[str, Any] = dict(layout=layout, threads=self.threads, engine=self.engine)
+        how: dict[str, Any] = {"layout": layout, "threads": self.threads, "engine": self.engine}
         return kernels.mixture_confusion(self._counted, losses, weights, self.axes.match, **how)
 
     def scan(self, loss: FloatArray, layout: Layout, trust: float = 0.0) -> Scan:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Settings(NamedTuple):
-    """Numbers tuned on made-up rows: 50,000 to 20,000,000 rows of 2 to 1,000 classes, on two cores.
+    """Round numbers, chosen by hand; ``benchmarks/scale`` measures on made-up rows what they cost and save.
 
     Parameters
     ----------
@@ -37,6 +37,9 @@ class Settings(NamedTuple):
     patience, silence : float
         Seconds of waiting after which a Dask scheduler is asked for a sign of life, and for which it may then be
         silent.
+    largest_ratio, standard_errors : float
+        Ratios of counted to expected hits are cut at this factor, as few labels cannot show more; a ratio within so
+        many standard errors of 1 counts as 1. Chosen with the search on counted labels, which uses them.
     """
 
     compiled_work: int = 100_000_000
@@ -53,6 +56,8 @@ class Settings(NamedTuple):
     large_arguments: int = 2**17
     patience: float = 5.0
     silence: float = 15.0
+    largest_ratio: float = 2.0
+    standard_errors: float = 2.0
 
 
 TUNED = Settings()

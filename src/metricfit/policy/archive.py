@@ -1,4 +1,4 @@
-"""Archives of models: zip files with a signed list of their members, opened with distrust.
+"""Archives of models: zip files with a signed list of their members; all they claim is checked before unpacking.
 
 Everything that a file claims about itself is checked before anything of it is unpacked: the number of members, their
 sizes, how they are packed. What is unpacked is compared with the SHA-256 that the signed list has for it.

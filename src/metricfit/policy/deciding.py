@@ -83,7 +83,7 @@ class RuleBook:
         engine = engine_for(len(rows) * self.losses[0].size)
         # NumPy makes arrays of scores, which should fit the cache.
         blocks = [slice(None)] if engine == "numba" else row_blocks(len(rows), max(self.axes.n, self.axes.k))
-        how: dict[str, Any] = dict(layout=self.layout, engine=engine)
+        how: dict[str, Any] = {"layout": self.layout, "engine": engine}
         for block in blocks:
             kernels.decide(rows[block], codes[block], self.losses, self.axes.match, out=made[block], **how)
         return made

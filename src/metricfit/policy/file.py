@@ -1,4 +1,4 @@
-"""The policy file: JSON with a checksum, read with distrust and written whole or not at all."""
+"""The policy file: JSON with a checksum, checked on reading, and written whole or not at all."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def _model(data: bytes, number: int, k: int, trusted: Sequence[str], max_bytes: 
         suits = suits and {int(c) for c in model.classes_} <= set(range(k))
     except PolicyFileError:
         raise
-    except Exception as error:  # skops builds what the file says, so that it may stumble over anything
+    except Exception as error:  # skops builds what the file says, so that anything may fail
         raise PolicyFileError(f"{where} cannot be read: {type(error).__name__}: {cut(str(error))}") from error
     if not suits:
         raise PolicyFileError(

@@ -208,7 +208,7 @@ class Policy(Exportable):
         return RuleBook(self.axes, self.layout, self._losses, table, self.calibration)
 
     def losses_for(self, axes: Axes, layout: Layout) -> list[FloatArray]:
-        """Return the rules as losses over the cells of another problem, for a warm start.
+        """Return the rules as losses over the cells of another problem, which a solve can start from.
 
         Parameters
         ----------

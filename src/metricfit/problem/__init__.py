@@ -1,4 +1,4 @@
-"""Objective and constraints, as stated and on data: the only room that knows about signs."""
+"""Objective and constraints, as stated and on data: the only package that knows about signs."""
 
 from metricfit.problem.limit import Limit
 from metricfit.problem.program import Program

@@ -62,20 +62,20 @@ class Limit:
             return None
 
     def value(self, u: FloatArray) -> float:
-        """Return the metric's value; NaN for a rate of nothing (a precision where nothing was decided so).
+        """Return the metric's value; NaN for a rate of no rows (a precision of a class that no row is decided as).
 
         The worst of several rates is that of those there are. Where the limit keeps no convex set, rates of
-        nothing inside the metric count 0, as they do in the metric itself.
+        no rows inside the metric count 0, as they do in the metric itself.
         """
-        return float(defined(self.metric, u)[0]) if self._may_be_of_nothing else self.metric.scalar(u)
+        return float(defined(self.metric, u)[0]) if self._may_be_undefined else self.metric.scalar(u)
 
     @cached_property
-    def _may_be_of_nothing(self) -> bool:
+    def _may_be_undefined(self) -> bool:
         known = nodes_of(self.metric) if self.node is not None else [self.metric]
         return any(isinstance(node, Quotient) for node in known)
 
     def violation(self, u: FloatArray) -> float:
-        """Return by how much the limit is missed, in units of the metric; 0 for a rate of nothing."""
+        """Return by how much the limit is missed, in units of the metric; 0 for a rate of no rows."""
         value = self.value(u)
         excess = (
             value - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - value
@@ -89,12 +89,12 @@ class Limit:
         return low - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - high
 
     def refuse_if_empty(self) -> None:
-        """Raise if only a rate of nothing keeps the constraint, as of ``precision("a") >= 90``.
+        """Raise if only a rate of no rows keeps the constraint, as of ``precision("a") >= 90``.
 
         No rule with such decisions keeps it, and one without them does so only in name. Other limits that cannot be
         kept are found by the methods.
         """
-        if self._may_be_of_nothing and self.out_of_reach > OUT_OF_REACH:
+        if self._may_be_undefined and self.out_of_reach > OUT_OF_REACH:
             name, missed = str(self.constraint), self.out_of_reach
             raise InfeasibleError({name: missed}, {name: missed}, (name,), proven=True)
 

@@ -32,9 +32,9 @@ from metricfit.oracles.dask.worker import (
     calibrated_blocks,
     confusion_of,
     counts_of,
-    held_blocks,
-    known_of,
+    kept_blocks,
     margins_of,
+    summaries_of,
     taken_of,
 )
 from metricfit.oracles.samples import fractions, sample_rows
@@ -51,7 +51,7 @@ class DaskRows:
     axes : Axes
         Classes, decisions and cells of all blocks.
     groups : list
-        Futures, or delayed values, of lists of `HeldBlock`: the rows that one task goes through.
+        Futures, or delayed values, of lists of `KeptBlock`: the rows that one task goes through.
     n_rows : int
         Their number.
     settings : Settings
@@ -103,17 +103,17 @@ class DaskRows:
         }
         check = dask.delayed(OwnCodes.of, pure=False)
         raw = run.groups([check(number, n, *parts) for number, parts in enumerate(aligned_blocks(named))])
-        facts = [fact for group in run.fetch(run.each(known_of, raw)) for fact in group]
-        rows = sum(fact.rows for fact in facts)
+        blocks = [block for group in run.fetch(run.each(summaries_of, raw)) for block in group]
+        rows = sum(block.rows for block in blocks)
         if not rows:
             raise ValueError("proba has no rows; pass at least one row")
-        if not any(fact.weight for fact in facts):
+        if not any(block.weight for block in blocks):
             raise ValueError(
                 f"sample_weight is zero in all {rows} rows; at least one weight must be positive"
             )
-        values = {value for fact in facts for value in fact.labels}
-        cells = {cell for fact in facts if fact.rows for cell in fact.cells.values}
-        names = next(fact.cells.names for fact in facts if fact.rows)
+        values = {value for block in blocks for value in block.labels}
+        cells = {cell for block in blocks if block.rows for cell in block.cells.values}
+        names = next(block.cells.names for block in blocks if block.rows)
         labels = class_labels(sorted(values, key=_rank), classes, n)
         if not same_order(proba, labels):
             raise ValueError(
@@ -130,9 +130,9 @@ class DaskRows:
                 "proba has one column, so there is one class and nothing to decide; give two or more"
             )
         starts, start = {}, 0
-        for fact in sorted(facts, key=lambda fact: fact.number):
-            starts[fact.number], start = start, start + fact.rows
-        return cls(axes, run.keep(held_blocks, raw, axes, starts, settings.joined_entries), rows, settings)
+        for block in sorted(blocks, key=lambda block: block.number):
+            starts[block.number], start = start, start + block.rows
+        return cls(axes, run.keep(kept_blocks, raw, axes, starts, settings.joined_entries), rows, settings)
 
     def total(self, part: Callable[..., Any], *arguments: Any) -> Any:
         """Return the sum of what a function makes of each block, added up in a tree on the workers."""

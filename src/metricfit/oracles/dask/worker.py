@@ -1,4 +1,4 @@
-"""What a worker keeps of a Dask collection: checked blocks, and what is asked of them."""
+"""What a Dask worker keeps of a collection, checked blocks of rows, and what it counts on them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from metricfit.oracles.samples import draw_lots, drawn
 from metricfit.types import FloatArray, IntArray, Label
 
 
-class Known(NamedTuple):
+class BlockSummary(NamedTuple):
     """What a block tells the others: its number, rows, labels and cells, and the weight of the rows."""
 
     number: int
@@ -52,11 +52,11 @@ class OwnCodes(NamedTuple):
             weights = check_weights(weight, rows, allow_zero=True)
         return cls(number, RowArrays(checked, labels, codes, weights), values, cells)
 
-    def known(self) -> Known:
+    def summary(self) -> BlockSummary:
         """Return what the other blocks have to know."""
         weights = self.rows.weights
         total = len(self.rows) if weights is None else float(weights.sum())
-        return Known(self.number, len(self.rows), self.labels, self.cells, total)
+        return BlockSummary(self.number, len(self.rows), self.labels, self.cells, total)
 
     def shared(self, axes: Axes) -> RowArrays:
         """Return the rows with the codes that all blocks share."""
@@ -70,7 +70,7 @@ class OwnCodes(NamedTuple):
         return replace(rows, labels=labels, cells=cells)
 
 
-class HeldBlock(NamedTuple):
+class KeptBlock(NamedTuple):
     """Rows that stay on a worker, made of some of the collection's blocks.
 
     ``parts`` says where each of these blocks begins among all rows, and how many rows it has.
@@ -89,12 +89,12 @@ def within(number: int) -> Iterator[None]:
         raise ValueError(f"{error} (in block {number}, counted from 0)") from error
 
 
-def known_of(raw: list[OwnCodes]) -> list[Known]:
+def summaries_of(raw: list[OwnCodes]) -> list[BlockSummary]:
     """Return what each of some blocks tells the others."""
-    return [block.known() for block in raw]
+    return [block.summary() for block in raw]
 
 
-def held_blocks(raw: list[OwnCodes], axes: Axes, starts: dict[int, int], enough: int) -> list[HeldBlock]:
+def kept_blocks(raw: list[OwnCodes], axes: Axes, starts: dict[int, int], enough: int) -> list[KeptBlock]:
     """Return blocks of one worker with the codes that all blocks share, small ones joined with their neighbours.
 
     However small the blocks are, a call then takes few runs of the kernels; large ones are not copied. ``starts`` are
@@ -106,7 +106,7 @@ def held_blocks(raw: list[OwnCodes], axes: Axes, starts: dict[int, int], enough:
         if sum(part.rows.proba.size for part in together[-1]) >= enough:
             together.append([])
     return [
-        HeldBlock(
+        KeptBlock(
             joined([part.shared(axes) for part in parts]),
             [(starts[part.number], len(part.rows)) for part in parts],
         )
@@ -115,17 +115,17 @@ def held_blocks(raw: list[OwnCodes], axes: Axes, starts: dict[int, int], enough:
     ]
 
 
-def calibrated_blocks(held: list[HeldBlock], calibration: Calibration) -> list[HeldBlock]:
+def calibrated_blocks(kept: list[KeptBlock], calibration: Calibration) -> list[KeptBlock]:
     """Return the same rows with calibrated probabilities."""
     return [
-        HeldBlock(replace(one.block, proba=calibration(one.block.proba, one.block.cells)), one.parts)
-        for one in held
+        KeptBlock(replace(one.block, proba=calibration(one.block.proba, one.block.cells)), one.parts)
+        for one in kept
     ]
 
 
-def margins_of(held: list[HeldBlock], n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
+def margins_of(kept: list[KeptBlock], n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the number of rows and their weight, by labels and by probabilities, of each class in each cell."""
-    return added([_margins(one.block, n_cells, n) for one in held])
+    return added([_margins(one.block, n_cells, n) for one in kept])
 
 
 def _margins(block: RowArrays, n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -137,16 +137,16 @@ def _margins(block: RowArrays, n_cells: int, n: int) -> tuple[IntArray, FloatArr
 
 
 def counts_of(
-    held: list[HeldBlock], losses: FloatArray, match: IntArray, layout: Layout, soft: bool
+    kept: list[KeptBlock], losses: FloatArray, match: IntArray, layout: Layout, soft: bool
 ) -> FloatArray:
     """Return the weight that the rules of several losses decide so; ``soft`` counts probabilities, not labels."""
-    blocks = [_counted(one.block, soft) for one in held]
+    blocks = [_counted(one.block, soft) for one in kept]
     totals = [sum(decided_weight(block, loss, match, layout) for block in blocks) for loss in losses]
     return np.stack(totals)
 
 
 def confusion_of(
-    held: list[HeldBlock],
+    kept: list[KeptBlock],
     losses: FloatArray,
     shares: FloatArray,
     match: IntArray,
@@ -154,16 +154,16 @@ def confusion_of(
     soft: bool,
 ) -> FloatArray:
     """Return the full tensor of a mixture of rules."""
-    return added([mixture_weight(_counted(one.block, soft), losses, shares, match, layout) for one in held])
+    return added([mixture_weight(_counted(one.block, soft), losses, shares, match, layout) for one in kept])
 
 
 def _counted(block: RowArrays, soft: bool) -> RowArrays:
     return replace(block, labels=None) if soft else block
 
 
-def taken_of(held: list[HeldBlock], wanted: FloatArray) -> list[tuple[int, RowArrays]]:
+def taken_of(kept: list[KeptBlock], wanted: FloatArray) -> list[tuple[int, RowArrays]]:
     """Draw rows of some blocks, the same ones wherever the blocks are; return them with the place of the first row."""
     return [
         (one.parts[0][0], drawn(one.block, wanted, np.concatenate([draw_lots(*part) for part in one.parts])))
-        for one in held
+        for one in kept
     ]
