@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -49,6 +50,12 @@ class Axes:
         object.__setattr__(self, "classes", classes)
         decisions = tuple(self.decisions) or classes
         object.__setattr__(self, "decisions", distinct_labels(decisions, "decisions"))
+
+    @classmethod
+    def of(cls, classes: Iterable[object], decisions: Iterable[object] | None, cells: Cells) -> Axes:
+        """Return the axes of labels as users give them; decisions of None are the classes."""
+        chosen = () if decisions is None else distinct_labels(decisions, "decisions")
+        return Axes(distinct_labels(classes, "classes"), chosen, cells)
 
     @property
     def n(self) -> int:
@@ -103,7 +110,7 @@ class Axes:
         >>> joint.shape, joint.classes[1]
         ((1, 4, 2), "1 where sex='F'")
         """
-        return JointAxes.of(self)
+        return JointAxes.of_pairs(self)
 
     def class_index(self, value: object) -> int:
         """Return the index of a class.
@@ -137,7 +144,7 @@ class JointAxes(Axes):
     pairs_of: Axes = field(kw_only=True)
 
     @classmethod
-    def of(cls, axes: Axes) -> JointAxes:
+    def of_pairs(cls, axes: Axes) -> JointAxes:
         """Return the axes of the pairs."""
         cells = axes.cells
         if not cells.names:

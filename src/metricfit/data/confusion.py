@@ -15,7 +15,7 @@ from metricfit.data.validation import check_lengths, check_weights
 from metricfit.messages import pairs_text
 from metricfit.types import FloatArray, Label
 
-SUM_TOLERANCE = 1e-6
+SHARE_TOLERANCE = 1e-6
 SHOWN_ROWS, SHOWN_COLUMNS = 10, 8
 
 
@@ -51,9 +51,9 @@ class Confusion:
             raise ValueError(
                 f"values must have shape {axes.shape} (cells, classes, decisions); got {tensor.shape}"
             )
-        if not np.isfinite(tensor).all() or tensor.min() < -SUM_TOLERANCE:
+        if not np.isfinite(tensor).all() or tensor.min() < -SHARE_TOLERANCE:
             raise ValueError("values must be finite and not negative: they are shares of the population")
-        if abs(tensor.sum() - 1) > SUM_TOLERANCE:
+        if abs(tensor.sum() - 1) > SHARE_TOLERANCE:
             raise ValueError(
                 f"values must sum to 1; they sum to {tensor.sum():.6g}. Pass values / values.sum()"
             )

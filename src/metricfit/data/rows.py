@@ -11,8 +11,8 @@ import numpy as np
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.columns import is_frame
-from metricfit.data.labels import class_labels, distinct_labels, encode_labels, in_class_order
-from metricfit.data.validation import check_lengths, check_proba, check_weights
+from metricfit.data.labels import class_labels, encode_labels, in_class_order
+from metricfit.data.validation import check_lengths, check_proba, check_several_classes, check_weights
 from metricfit.types import FloatArray, IntArray
 
 
@@ -89,11 +89,8 @@ class Rows(RowArrays):
         names = class_labels(y, classes, checked.shape[1] // len(cells) if blind else checked.shape[1])
         if is_frame(proba) and not blind:
             checked = check_proba(in_class_order(proba, names))
-        if len(names) < 2:
-            raise ValueError(
-                "proba has one column, so there is one class and nothing to decide; give two or more"
-            )
-        axes = Axes(names, distinct_labels(decisions, "decisions") if decisions is not None else (), cells)
+        check_several_classes(len(names))
+        axes = Axes.of(names, decisions, cells)
         weights = check_weights(sample_weight, checked.shape[0])
         shares = None if weights is None else weights / weights.sum()
         labels = encode_labels(y, names)

@@ -89,6 +89,19 @@ def check_lengths(**sizes: int | Sized | None) -> int:
     return next(iter(lengths.values()), 0)
 
 
+def check_several_classes(n: int) -> None:
+    """Raise unless there are two or more classes to decide between.
+
+    Examples
+    --------
+    >>> check_several_classes(2)
+    """
+    if n < 2:
+        raise ValueError(
+            "proba has one column, so there is one class and nothing to decide; give two or more"
+        )
+
+
 def check_weights(
     sample_weight: Any, n_rows: int, name: str = "sample_weight", *, allow_zero: bool = False
 ) -> FloatArray | None:

@@ -87,9 +87,7 @@ class RetrainOracle(OracleBase):
             else distinct_labels(classes, "classes")
         )
         cells, codes = Cells.observe(sensitive_features, rows)
-        self.axes = Axes(
-            named, distinct_labels(decisions, "decisions") if decisions is not None else (), cells
-        )
+        self.axes = Axes.of(named, decisions, cells)
         self.X, self.labels, self.cells = X, encode_labels(y, self.axes.classes), codes.astype(np.int64)
         weights = check_weights(sample_weight, rows)
         self.weights: FloatArray = np.full(rows, 1 / rows) if weights is None else weights / weights.sum()

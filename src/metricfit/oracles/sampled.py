@@ -37,7 +37,7 @@ class SampledOracle(OracleBase):
         return self.whole.confusion(losses, weights, layout)
 
     def correct(self, vertices: Sequence[Vertex], weights: FloatArray, layout: Layout) -> None:
-        """Correct the counts by a mixture, (cells, rules) of weights, of rules counted on all rows: its own become exact."""
+        """Correct the counts by a mixture (cells, rules) of rules counted on all rows: its own counts become exact."""
         self.correction = np.zeros(1)
         for t in np.flatnonzero(weights.any(axis=0)).tolist():
             missed = vertices[t].statistic - self.counted(vertices[t].loss, layout).statistic

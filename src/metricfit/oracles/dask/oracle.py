@@ -20,9 +20,11 @@ import numpy as np
 from metricfit.calibration import fit as fit_calibration
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
-from metricfit.data.labels import class_labels, distinct_labels, same_order
+from metricfit.data.columns import rank
+from metricfit.data.labels import class_labels, same_order
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
+from metricfit.data.validation import check_several_classes
 from metricfit.messages import some
 from metricfit.oracles.base import Counting, OracleBase, Vertex
 from metricfit.oracles.dask.cluster import runner, tree_sum
@@ -39,7 +41,7 @@ from metricfit.oracles.dask.worker import (
 )
 from metricfit.oracles.samples import fractions, sample_rows
 from metricfit.oracles.settings import TUNED, Settings, worth_a_sample
-from metricfit.types import FloatArray, Label
+from metricfit.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,21 +116,15 @@ class DaskRows:
         values = {value for block in blocks for value in block.labels}
         cells = {cell for block in blocks if block.rows for cell in block.cells.values}
         names = next(block.cells.names for block in blocks if block.rows)
-        labels = class_labels(sorted(values, key=_rank), classes, n)
+        labels = class_labels(sorted(values, key=rank), classes, n)
         if not same_order(proba, labels):
             raise ValueError(
                 f"proba has its columns in another order than the classes, which are {some(labels)}; pass "
                 "classes=[...] in the order of the columns"
             )
-        axes = Axes(
-            labels,
-            () if decisions is None else distinct_labels(decisions, "decisions"),
-            Cells(names, tuple(sorted(cells, key=lambda cell: [_rank(value) for value in cell]))),
-        )
-        if axes.n < 2:
-            raise ValueError(
-                "proba has one column, so there is one class and nothing to decide; give two or more"
-            )
+        check_several_classes(len(labels))
+        ordered = sorted(cells, key=lambda cell: [rank(value) for value in cell])
+        axes = Axes.of(labels, decisions, Cells(names, tuple(ordered)))
         starts, start = {}, 0
         for block in sorted(blocks, key=lambda block: block.number):
             starts[block.number], start = start, start + block.rows
@@ -237,7 +233,3 @@ class DaskOracle(OracleBase):
         taken = run.fetch(run.each(taken_of, self.rows.groups, fractions(self.counts, self.rows.settings)))
         blocks = sorted(chain.from_iterable(taken), key=itemgetter(0))
         return sample_rows(self.axes, [block for _, block in blocks], self.totals)
-
-
-def _rank(value: Label) -> tuple[bool, Label]:
-    return isinstance(value, str), value

@@ -14,10 +14,11 @@ import numpy as np
 from metricfit.calibration import fit as fit_calibration
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
-from metricfit.data.labels import distinct_labels, encode_labels
+from metricfit.data.columns import rank
+from metricfit.data.labels import encode_labels
 from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays, Rows, joined, strata
-from metricfit.data.validation import check_lengths, check_proba, check_weights
+from metricfit.data.validation import check_lengths, check_proba, check_several_classes, check_weights
 from metricfit.oracles.base import Counting, OracleBase, Vertex
 from metricfit.oracles.block_sums import class_weight, decided_weight, mixture_weight
 from metricfit.oracles.files.sources import Source, ahead
@@ -43,10 +44,7 @@ class ChunkedRows:
         self, source: Source, decisions: Iterable[object] | None = None, settings: Settings = TUNED
     ) -> None:
         self.source, self.settings, n = source, settings, len(source.classes)
-        if n < 2:
-            raise ValueError(
-                "proba has one column, so there is one class and nothing to decide; give two or more"
-            )
+        check_several_classes(n)
         self.codes = Codes(n, settings.spool)
         found: dict[tuple[Label, ...], int] = {}
         names: tuple[str, ...] = ()
@@ -67,16 +65,15 @@ class ChunkedRows:
         check_lengths(**{source.proba_name: source.n_rows, source.label_name: self.codes.n_rows})
         if not totals.any():
             raise ValueError(
-                f"sample_weight is zero in all {source.n_rows} rows; at least one must be positive"
+                f"sample_weight is zero in all {source.n_rows} rows; at least one weight must be positive"
             )
         # Cells were numbered as they came; their order is that of their values, as in memory.
-        ordered = sorted(found, key=lambda cell: [(isinstance(value, str), value) for value in cell])
+        ordered = sorted(found, key=lambda cell: [rank(value) for value in cell])
         order = np.array([found[cell] for cell in ordered])
         self.place = np.empty(len(order), np.int32)
         self.place[order] = np.arange(len(order), dtype=np.int32)
         self.counts, self.totals = counts[order], totals[order]
-        chosen = () if decisions is None else distinct_labels(decisions, "decisions")
-        self.axes = Axes(source.classes, chosen, Cells(names, tuple(ordered)))
+        self.axes = Axes.of(source.classes, decisions, Cells(names, tuple(ordered)))
 
     def __len__(self) -> int:
         return self.source.n_rows
