@@ -42,8 +42,8 @@ class Node:
 
     @property
     def size(self) -> int:
-        """Number of values."""
-        raise NotImplementedError
+        """Number of values; one, unless a node says otherwise."""
+        return 1
 
     @property
     def curvature(self) -> Curvature:

@@ -20,10 +20,6 @@ class Largest(Node):
     part: Node
 
     @property
-    def size(self) -> int:
-        return 1
-
-    @property
     def children(self) -> tuple[Node, ...]:
         return (self.part,)
 

@@ -26,10 +26,6 @@ class Smooth(Node):
     part: Node
 
     @property
-    def size(self) -> int:
-        return 1
-
-    @property
     def children(self) -> tuple[Node, ...]:
         return (self.part,)
 
@@ -109,10 +105,6 @@ class Product(Node):
 
     left: Node
     right: Node
-
-    @property
-    def size(self) -> int:
-        return 1
 
     @property
     def children(self) -> tuple[Node, ...]:

@@ -89,10 +89,6 @@ class Total(Node):
     part: Node
 
     @property
-    def size(self) -> int:
-        return 1
-
-    @property
     def children(self) -> tuple[Node, ...]:
         return (self.part,)
 

@@ -96,10 +96,6 @@ class Blackbox(Node):
     one_by_one = True
 
     @property
-    def size(self) -> int:
-        return 1
-
-    @property
     def children(self) -> tuple[Node, ...]:
         return (self.part,)
 
