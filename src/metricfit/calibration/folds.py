@@ -37,7 +37,7 @@ class FoldedRows:
         return float(self.weights.sum())
 
 
-def sample(
+def fold_rows(
     proba: FloatArray,
     labels: IntArray,
     weights: FloatArray | None,

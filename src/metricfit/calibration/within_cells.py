@@ -117,7 +117,7 @@ def fitted(
     return params
 
 
-def candidates(rows: FoldedRows, base: Entry, n_cells: int, settings: Settings) -> Iterator[Entry]:
+def cell_candidates(rows: FoldedRows, base: Entry, n_cells: int, settings: Settings) -> Iterator[Entry]:
     """Yield candidates in which cells differ from the best common calibration, from strong to weak ridges."""
     slopes = base.logits - rows.weights @ base.logits / rows.weights.sum()
     q = evaluate(base.logits, rows.labels)[1]

@@ -24,12 +24,12 @@ def is_frame(data: object) -> bool:
     return isinstance(data, Mapping) or hasattr(data, "columns")
 
 
-def column_names(frame: Any) -> list[Any]:
+def frame_columns(frame: Any) -> list[Any]:
     """Return the names of the columns of a frame or mapping, in their order; pyarrow calls its arrays "columns".
 
     Examples
     --------
-    >>> column_names({"sex": ["F"], "age": [30]})
+    >>> frame_columns({"sex": ["F"], "age": [30]})
     ['sex', 'age']
     """
     if isinstance(frame, Mapping):
@@ -56,7 +56,7 @@ def read_frame(frame: Any, name: str) -> dict[str, Any]:
     >>> read_frame({"sex": ["F", "M"]}, "sensitive_features")
     {'sex': ['F', 'M']}
     """
-    names = column_names(frame)
+    names = frame_columns(frame)
     wrong = [column for column in names if not isinstance(column, str)]
     if wrong:
         raise ValueError(f"{name} has a column named {wrong[0]!r}; column names must be strings, rename it")
@@ -76,7 +76,7 @@ def column_labels(frame: Any) -> tuple[Label, ...] | None:
     >>> column_labels(pd.DataFrame(np.eye(2))), column_labels(pd.DataFrame(np.eye(2), columns=["a", "b"]))
     (None, ('a', 'b'))
     """
-    return _labels(column_names(frame))
+    return _labels(frame_columns(frame))
 
 
 def row_labels(frame: Any) -> tuple[Label, ...] | None:

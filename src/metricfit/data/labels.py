@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.columns import column_labels, column_names, factorize, is_frame, order_of
+from metricfit.data.columns import column_labels, factorize, frame_columns, is_frame, order_of
 from metricfit.data.validation import label
 from metricfit.messages import rows_text, some
 from metricfit.types import IntArray, Label
@@ -108,7 +108,7 @@ def in_class_order(proba: Any, classes: Sequence[Label], name: str = "proba") ->
     order = _order_by_name(proba, classes, name)
     if order is None or order == sorted(order):
         return proba
-    columns = column_names(proba)
+    columns = frame_columns(proba)
     wanted = [columns[i] for i in order]
     return proba.select(wanted) if hasattr(proba, "column_names") else proba[wanted]
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from metricfit.data.axes import Axes
-from metricfit.data.columns import column_names, is_frame
+from metricfit.data.columns import frame_columns, is_frame
 from metricfit.data.labels import encode_labels
 from metricfit.data.rows import strata
 from metricfit.messages import unknown
@@ -96,7 +96,7 @@ def attributes_of(X: Any, attributes: str | Iterable[str] | None, sensitive_feat
             f"columns; pass a frame. If an earlier step of a pipeline took the names, move it into the "
             f"estimator: MetricClassifier(make_pipeline(step, model), attributes={names})"
         )
-    columns = column_names(X)
+    columns = frame_columns(X)
     for name in names:
         if name not in columns:
             raise ValueError(unknown("column of X in attributes:", name, columns))

@@ -17,7 +17,7 @@ from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.solving.answer import alone_of, with_single
 from metricfit.solving.door import DEFAULTS, solve
-from metricfit.solving.provenance import provenance_of, rows_of
+from metricfit.solving.provenance import judging_rows, provenance_of
 from metricfit.trust.confidence import confirm
 from metricfit.trust.expected import expected
 from metricfit.trust.judgement import evidence, judge
@@ -65,7 +65,7 @@ def with_expected(
     Data that is not in memory is judged by the sample of it that the oracle keeps. The callback of the options is for
     the solve itself; ``callback`` is called after each step in a fold, and may raise to give up.
     """
-    rows = rows_of(oracle)
+    rows = judging_rows(oracle)
     if isinstance(result.policy, ModelPolicy) or rows is None:
         why = "not judged: an oracle of your own, or one that retrains, has no rows to deal to folds"
         return replace(result, expected_note=why)
