@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -38,9 +37,8 @@ def oracle_of(soft=False, **options):
 
 def counted(scan, decisions):
     rows = scan.rows
-    labels = None if scan.state.trust else rows.labels
     shape = len(rows.axes.cells), rows.axes.k
-    tensor = confusion(replace(rows, labels=labels), decisions, *shape)
+    tensor = confusion(rows.soft() if scan.state.trust else rows, decisions, *shape)
     return kept(tensor, scan.layout, rows.axes)
 
 

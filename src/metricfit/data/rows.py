@@ -57,6 +57,10 @@ class RowArrays:
             weights=None if self.weights is None else self.weights[places],
         )
 
+    def soft(self) -> RowArrays:
+        """Return the rows without labels, so that their probabilities are counted as soft labels."""
+        return RowArrays(self.proba, None, self.cells, self.weights)
+
 
 @dataclass(frozen=True, eq=False)
 class Rows(RowArrays):

@@ -50,9 +50,8 @@ def class_weight(block: RowArrays, n_cells: int, threads: int = 1) -> FloatArray
     """Return the weighted sum of each class's probabilities in each cell, (cells, classes)."""
     if not len(block):
         return np.zeros((n_cells, block.proba.shape[1]))
-    soft = RowArrays(block.proba, None, block.cells, block.weights)
     alike = np.zeros(len(block), np.int32)
-    return _weights(block, kernels.confusion(soft, alike, n_cells, 1, threads=threads))[:, :, 0]
+    return _weights(block, kernels.confusion(block.soft(), alike, n_cells, 1, threads=threads))[:, :, 0]
 
 
 def _weights(block: RowArrays, shares: FloatArray) -> FloatArray:

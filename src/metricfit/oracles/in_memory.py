@@ -65,8 +65,7 @@ class PluginOracle(OracleBase):
         self.calibration, self.report = calibration, report
         self.settings = settings
         self.margins = soft_margins(rows, threads) if self.exact else rows.margins()
-        labels = None if self.exact else rows.labels
-        self._counted = RowArrays(rows.proba, labels, rows.cells, rows.weights)
+        self._counted: RowArrays = rows.soft() if self.exact else rows
         self.engine: kernels.Engine = "auto"
 
     def expect(self, passes: int) -> None:
@@ -131,6 +130,6 @@ class PluginOracle(OracleBase):
 
 def soft_margins(rows: Rows, threads: int | None = None) -> FloatArray:
     """Return the mean probability of each class in each cell, (cells, classes)."""
-    soft, alike = RowArrays(rows.proba, None, rows.cells, rows.weights), np.zeros(len(rows), np.int32)
-    tensor = kernels.confusion(soft, alike, len(rows.axes.cells), 1, threads=threads)
+    alike = np.zeros(len(rows), np.int32)
+    tensor = kernels.confusion(rows.soft(), alike, len(rows.axes.cells), 1, threads=threads)
     return np.asarray(tensor[:, :, 0])

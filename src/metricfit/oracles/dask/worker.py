@@ -140,7 +140,7 @@ def counts_of(
     kept: list[KeptBlock], losses: FloatArray, match: IntArray, layout: Layout, soft: bool
 ) -> FloatArray:
     """Return the weight that the rules of several losses decide so; ``soft`` counts probabilities, not labels."""
-    blocks = [_counted(one.block, soft) for one in kept]
+    blocks = [one.block.soft() if soft else one.block for one in kept]
     totals = [sum(decided_weight(block, loss, match, layout) for block in blocks) for loss in losses]
     return np.stack(totals)
 
@@ -154,11 +154,8 @@ def confusion_of(
     soft: bool,
 ) -> FloatArray:
     """Return the full tensor of a mixture of rules."""
-    return added([mixture_weight(_counted(one.block, soft), losses, shares, match, layout) for one in kept])
-
-
-def _counted(block: RowArrays, soft: bool) -> RowArrays:
-    return replace(block, labels=None) if soft else block
+    blocks = [one.block.soft() if soft else one.block for one in kept]
+    return added([mixture_weight(block, losses, shares, match, layout) for block in blocks])
 
 
 def taken_of(kept: list[KeptBlock], wanted: FloatArray) -> list[tuple[int, RowArrays]]:

@@ -218,7 +218,8 @@ class ChunkedOracle(OracleBase):
         """Yield all rows as they are counted: with labels or without, and with calibrated probabilities if so."""
         for block in self.rows.blocks():
             proba = block.proba if self.calibration is None else self.calibration(block.proba, block.cells)
-            yield replace(block, proba=proba, labels=None if self.exact else block.labels)
+            calibrated = replace(block, proba=proba)
+            yield calibrated.soft() if self.exact else calibrated
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic, in one pass."""
