@@ -120,12 +120,12 @@ def order_of(names: Sequence[Label], wanted: Sequence[Label]) -> list[int] | Non
     return None
 
 
-def rank(value: Label) -> tuple[bool, Label]:
+def sort_key(value: Label) -> tuple[bool, Label]:
     """Return what labels are sorted by: numbers come before texts.
 
     Examples
     --------
-    >>> sorted(["b", 2, "a", 1], key=rank)
+    >>> sorted(["b", 2, "a", 1], key=sort_key)
     [1, 2, 'a', 'b']
     """
     return isinstance(value, str), value
@@ -170,7 +170,7 @@ def factorize(column: Any, name: str, missing: Label | None = None) -> tuple[lis
         raw, places = _distinct_objects(filled, name)
         codes = places[codes]
     values = [label(value, f"a value of {name}") for value in raw]
-    order = sorted(range(len(values)), key=lambda i: rank(values[i]))
+    order = sorted(range(len(values)), key=lambda i: sort_key(values[i]))
     if order == list(range(len(values))):
         return values, codes
     rank = np.empty(len(order), dtype=np.intp)

@@ -20,7 +20,7 @@ import numpy as np
 from metricfit.calibration import fit as fit_calibration
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
-from metricfit.data.columns import rank
+from metricfit.data.columns import sort_key
 from metricfit.data.labels import class_labels, same_order
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
@@ -116,14 +116,14 @@ class DaskRows:
         values = {value for block in blocks for value in block.labels}
         cells = {cell for block in blocks if block.rows for cell in block.cells.values}
         names = next(block.cells.names for block in blocks if block.rows)
-        labels = class_labels(sorted(values, key=rank), classes, n)
+        labels = class_labels(sorted(values, key=sort_key), classes, n)
         if not same_order(proba, labels):
             raise ValueError(
                 f"proba has its columns in another order than the classes, which are {some(labels)}; pass "
                 "classes=[...] in the order of the columns"
             )
         check_several_classes(len(labels))
-        ordered = sorted(cells, key=lambda cell: [rank(value) for value in cell])
+        ordered = sorted(cells, key=lambda cell: [sort_key(value) for value in cell])
         axes = Axes.of(labels, decisions, Cells(names, tuple(ordered)))
         starts, start = {}, 0
         for block in sorted(blocks, key=lambda block: block.number):

@@ -14,7 +14,7 @@ import numpy as np
 from metricfit.calibration import fit as fit_calibration
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
-from metricfit.data.columns import rank
+from metricfit.data.columns import sort_key
 from metricfit.data.labels import encode_labels
 from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays, Rows, joined, strata
@@ -68,7 +68,7 @@ class ChunkedRows:
                 f"sample_weight is zero in all {source.n_rows} rows; at least one weight must be positive"
             )
         # Cells were numbered as they came; their order is that of their values, as in memory.
-        ordered = sorted(found, key=lambda cell: [rank(value) for value in cell])
+        ordered = sorted(found, key=lambda cell: [sort_key(value) for value in cell])
         order = np.array([found[cell] for cell in ordered])
         self.place = np.empty(len(order), np.int32)
         self.place[order] = np.arange(len(order), dtype=np.int32)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from metricfit.data.attributes import read_attributes
-from metricfit.data.columns import factorize, rank
+from metricfit.data.columns import factorize, sort_key
 from metricfit.data.labels import class_labels
 from metricfit.data.validation import check_lengths, row_blocks
 from metricfit.oracles.settings import TUNED, Settings
@@ -191,4 +191,4 @@ def _distinct(y: Any, cuts: list[slice]) -> list[Label] | None:
     values: set[Label] = set()
     for cut in cuts:
         values.update(factorize(_cut(y, cut), "y")[0])
-    return sorted(values, key=rank)
+    return sorted(values, key=sort_key)
