@@ -38,11 +38,11 @@ def decide_numba(
     chunk: int = TUNED.chunk,
 ) -> IntArray:
     """Return the decision with the smallest score, the larger index of equal ones."""
-    rows, rule = RowArrays(P, None, cell, None), _rule(P, loss, match, layout)
+    rows, rule = _prepared(RowArrays(P, None, cell, None)), _rule(P, loss, match, layout)
     decisions = np.empty(len(P), np.int32) if out is None else out
 
     def task(place: slice) -> None:
-        rule(_prepared(rows[place]), decisions[place])
+        rule(_part(rows, place), decisions[place])
 
     for _ in _each(task, _chunks(P, 0, chunk), threads):
         pass
@@ -59,19 +59,20 @@ def count_numba(
     chunk: int = TUNED.chunk,
 ) -> FloatArray:
     """Return the statistic that the rule of a loss reaches."""
+    given, rows = rows, _prepared(rows)
     n_cells, _, k = loss.shape
     if layout == "full":
         rule = _rule(rows.proba, loss, match, layout)
 
         def task(place: slice) -> FloatArray:
-            part = _prepared(rows[place])
+            part = _part(rows, place)
             return _tensor(part, rule(part, np.empty(len(part), np.int32)), n_cells, k)
 
     else:
         lines = _lines(rows.proba, loss, match)
 
         def task(place: slice) -> FloatArray:
-            part, banks = _prepared(rows[place]), np.zeros((_jit.BANKS, n_cells, k, 2))
+            part, banks = _part(rows, place), np.zeros((_jit.BANKS, n_cells, k, 2))
             if part.labels is None:
                 _jit.count_soft_hits(part.proba, part.cells, part.weights, *lines, banks)
                 return banks.sum(axis=0).swapaxes(1, 2)
@@ -80,7 +81,7 @@ def count_numba(
             sums[:, :, 0] += sums[:, :, 1]
             return sums[:, :, ::-1].swapaxes(1, 2)
 
-    return _total(_each(task, _chunks(rows.proba, loss.size, chunk), threads), rows)
+    return _total(_each(task, _chunks(rows.proba, loss.size, chunk), threads), given)
 
 
 def confusion_numba(
@@ -93,13 +94,14 @@ def confusion_numba(
     chunk: int = TUNED.chunk,
 ) -> FloatArray:
     """Return the confusion tensor (cells, classes, decisions) of given decisions."""
+    given, rows = rows, _prepared(rows)
     decisions = np.asarray(decisions, np.int32)
 
     def task(place: slice) -> FloatArray:
-        return _tensor(_prepared(rows[place]), decisions[place], n_cells, n_decisions)
+        return _tensor(_part(rows, place), decisions[place], n_cells, n_decisions)
 
     size = n_cells * rows.proba.shape[1] * n_decisions
-    return _total(_each(task, _chunks(rows.proba, size, chunk), threads), rows)
+    return _total(_each(task, _chunks(rows.proba, size, chunk), threads), given)
 
 
 def mixture_confusion_numba(
@@ -113,6 +115,7 @@ def mixture_confusion_numba(
     chunk: int = TUNED.chunk,
 ) -> FloatArray:
     """Return the expected confusion tensor of a mixture of rules in each cell."""
+    given, rows = rows, _prepared(rows)
     n_cells, n, k = cell_weights.shape[0], rows.proba.shape[1], losses.shape[3]
     # Each cell uses few of the rules. Turn q decides a row by the q-th heaviest rule of its own cell.
     cells, heaviest = np.arange(n_cells), np.argsort(-cell_weights, axis=1, kind="stable")
@@ -121,7 +124,7 @@ def mixture_confusion_numba(
     shares = np.stack([cell_weights[cells, q] for q in turns], axis=1)
 
     def task(place: slice) -> FloatArray:
-        part = _prepared(rows[place])
+        part = _part(rows, place)
         decisions = np.empty((len(rules), len(part)), np.int32)
         for rule, made in zip(rules, decisions, strict=True):
             rule(part, made)
@@ -133,17 +136,26 @@ def mixture_confusion_numba(
         total: Any = sum(share[:, None, None] * _tensor(part, made, n_cells, k) for share, made in parts)
         return total
 
-    return _total(_each(task, _chunks(rows.proba, n_cells * n * k, chunk), threads), rows)
+    return _total(_each(task, _chunks(rows.proba, n_cells * n * k, chunk), threads), given)
 
 
 def _prepared(rows: RowArrays) -> RowArrays:
     """Return rows as the compiled functions take them, in which an empty array stands for cells or weights of None."""
     return RowArrays(
-        _read_only(rows.proba, rows.proba.dtype),
+        rows.proba,
         None if rows.labels is None else _read_only(rows.labels, np.int32),
         _read_only(() if rows.cells is None else rows.cells, np.int32),
         _read_only(() if rows.weights is None else rows.weights, np.float64),
     )
+
+
+def _part(rows: RowArrays, place: slice) -> RowArrays:
+    """Return a chunk of prepared rows; probabilities that are not contiguous are copied chunk by chunk only."""
+    assert rows.cells is not None
+    assert rows.weights is not None
+    proba = _read_only(rows.proba[place], rows.proba.dtype)
+    labels = None if rows.labels is None else rows.labels[place]
+    return RowArrays(proba, labels, rows.cells[place], rows.weights[place])
 
 
 def _read_only(values: npt.ArrayLike, dtype: npt.DTypeLike) -> Any:
