@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import dask.array as da
 import dask.dataframe as dd
@@ -231,9 +232,10 @@ def test_a_dead_scheduler_is_an_error(host, data):
 def test_a_scheduler_that_says_nothing_is_an_error(host, data):
     assert TUNED.patience + TUNED.silence < 30
     proba, y, *_ = collections(data, "arrays")
-    impatient = Settings(patience=0.5, silence=1.0)
-    oracle = oracle_for(proba, y, settings=impatient)
+    oracle = oracle_for(proba, y)
     (loss,) = losses(oracle, "full", 1)
+    impatient = Settings(patience=0.5, silence=1.0)
+    oracle.rows = replace(oracle.rows, settings=impatient)
     # A stopped process keeps its connections open, unlike a killed one: nothing but time tells.
     host.send_signal(signal.SIGSTOP)
     with pytest.raises(SchedulerLost, match="cannot be reached"):
