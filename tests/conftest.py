@@ -12,7 +12,8 @@ import pandas as pd
 from sklearn import metrics as sk
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Confusion
+from metricfit.data.axes import Axes
+from metricfit.data.confusion import Confusion
 
 CLASSES = ("ant", "bee", "cow")
 REVIEW = (*CLASSES, "review")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from metricfit.calibration import Calibration
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.policy import Policy, Rule
 
 CLASSES = ("legit", "it's; DROP TABLE scores --", 'a "b" \\ c', "d`e")

@@ -11,7 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.estimator.joint import ClassThenCell, JointModel, fit_joint
 
 CELLS, CLASSES, DECISIONS = 2, 3, 3

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from metricfit.data.rows import RowArrays
 from metricfit.kernels.counting import count
 
 SECONDS = 6.0  # for each line of the table
@@ -93,7 +94,8 @@ def contestants(case: Case, P: np.ndarray, rng: np.random.Generator) -> dict[str
         return np.stack([np.bincount(slot, p, A * k) for p in P.T]) / case.N
 
     def ours(threads: int) -> np.ndarray:
-        return count(P, y, cell, None, loss, match, layout=case.layout, threads=threads, engine="numba")
+        rows = RowArrays(P, y, cell, None)
+        return count(rows, loss, match, layout=case.layout, threads=threads, engine="numba")
 
     return {"read": P.sum, "plain": plain, "one": lambda: ours(1), "two": lambda: ours(2)}
 

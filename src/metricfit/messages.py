@@ -1,4 +1,4 @@
-"""The words in which errors speak of rows and names."""
+"""Parts of error messages: which rows, which values, and the known name that is nearest to an unknown one."""
 
 from __future__ import annotations
 
@@ -66,6 +66,17 @@ def rows_text(rows: IntArray, total: int | None = None) -> str:
     total = len(rows) if total is None else total
     noun = "row" if total == 1 else "rows"
     return f"{total} {noun} ({some(map(int, rows[:5]), total)})"
+
+
+def pairs_text(names: Iterable[str], values: Iterable[object]) -> str:
+    """Return attributes and their values as text.
+
+    Examples
+    --------
+    >>> pairs_text(["sex", "age"], ["F", 30])
+    "sex='F', age=30"
+    """
+    return ", ".join(f"{name}={value!r}" for name, value in zip(names, values, strict=True))
 
 
 def unknown(what: str, value: object, known: Iterable[object]) -> str:

@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from metricfit.methods import Method, Record
+from metricfit.oracles.base import Counting
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Options:
         check_extras(self.random_state, self.callback, self.verbose)
 
 
-CONFUSIONS = ("labels", "calibrated", "model")
+CONFUSIONS = get_args(Counting)
 
 
 def check_options(

@@ -1,4 +1,4 @@
-"""Names for the array types that the whole package speaks of."""
+"""Names of array types that the whole package uses."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from command_line import CLASSES, FLOOR, PROBA, fails, fit
 
 import metricfit as mf
 from metricfit.commands import fit as fit_command
+from metricfit.commands import scores
 from metricfit.oracles import choice
 
 pa = pytest.importorskip("pyarrow")
@@ -18,7 +19,8 @@ def large(monkeypatch):
     def refuse(*args, **options):
         raise AssertionError("the whole table was read")
 
-    monkeypatch.setattr(choice, "IN_MEMORY", 0)
+    for module in (choice, scores):
+        monkeypatch.setattr(module, "is_large", lambda *_: True)
     monkeypatch.setattr(fit_command, "read_scores", refuse)
 
 

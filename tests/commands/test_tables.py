@@ -11,7 +11,7 @@ import metricfit as mf
 from metricfit.cli import main
 from metricfit.commands.errors import DataError
 from metricfit.commands.tables import read_columns
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.policy import Policy, Rule
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import metricfit as mf
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.policy import Policy, Rule
 
 dd = pytest.importorskip("dask.dataframe")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricfit.data.confusion import Cells
+from metricfit.data.cells import Cells
 
 COLUMNS = {"sex": ["F", "M", "F", "M", "F"], "old": [1, 0, 0, 0, 1]}
 KNOWN = (("F", 0), ("F", 1), ("M", 0))

@@ -11,7 +11,10 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import confusion_matrix
 
-from metricfit.data.confusion import Axes, Cells, Confusion, class_labels, encode_labels
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.confusion import Confusion
+from metricfit.data.labels import class_labels, encode_labels
 
 TRUE = ["a", "a", "b", "b", "c", "a"]
 MADE = ["a", "b", "b", "?", "c", "a"]

@@ -10,24 +10,16 @@ import scipy.sparse as sp
 from conftest import REVIEW, example_rows, random_tensor
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.data.layout import expand, shape_of, statistic
 from metricfit.functions.atoms import GeometricMean
-from metricfit.functions.binding import Binding, Linear, of_matrix
-from metricfit.functions.expression import (
-    Constant,
-    Entries,
-    Largest,
-    Stack,
-    Sum,
-    Total,
-    largest,
-    magnitude,
-    negative,
-    nodes_of,
-    smallest,
-)
+from metricfit.functions.binding import Binding
+from metricfit.functions.expression import Constant, Entries, nodes_of
+from metricfit.functions.extremes import Largest, largest, magnitude, smallest
+from metricfit.functions.linear import Linear, of_matrix
 from metricfit.functions.nonlinear import Product, Quotient, Smooth
+from metricfit.functions.sums import Stack, Sum, Total, negative
 from metricfit.problem import Problem
 
 CELLS = Cells(("sex",), (("F",), ("M",)))

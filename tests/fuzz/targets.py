@@ -21,7 +21,8 @@ from sklearn.dummy import DummyClassifier
 import metricfit as mf
 from metricfit.commands.errors import CommandError
 from metricfit.commands.scores import read_scores
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.policy import ModelPolicy, Policy, PolicyFileError, Rule, archive
 from metricfit.policy import file as policy_file
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import METRICS, example_rows
+from scipy.stats import binomtest
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Cells, Confusion
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.confusion import Confusion
 from metricfit.intervals import Evidence, estimate
 from metricfit.intervals.estimate import wilson
 from metricfit.intervals.influence import taken_apart
@@ -17,6 +20,12 @@ TWO = Axes((0, 1))
 
 def seen_of(y, made, weights=None, axes=TWO, cells=None) -> Evidence:
     return Evidence.of(axes, cells, np.asarray(y), np.eye(axes.k)[np.asarray(made)], weights)
+
+
+def test_wilson_is_scipys():
+    for hits, size in ((0, 10), (7, 10), (50, 100), (1000, 1000)):
+        known = binomtest(hits, size).proportion_ci(method="wilson")
+        assert wilson(hits / size, size) == pytest.approx((known.low, known.high), abs=1e-12)
 
 
 def test_wilson_by_hand():

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_data import assert_close, make
 
+from metricfit.data.rows import RowArrays
 from metricfit.kernels.counting import confusion, count, decide, mixture_confusion
 
 DTYPES = [np.float32, np.float64]
@@ -59,24 +60,24 @@ class TestByHand:
     def test_labels(self, engine):
         loss, match = -np.eye(2)[None], np.arange(2)
         y, weight = np.array([0, 0, 1]), np.array([0.5, 0.25, 0.25])
-        found = count(P2, y, None, weight, loss, match, layout="full", engine=engine)
+        found = count(RowArrays(P2, y, None, weight), loss, match, layout="full", engine=engine)
         np.testing.assert_array_equal(found, [[[0.5, 0.25], [0.0, 0.25]]])
         loss = np.array([[[-1.0, -1.0], [0.0, 0.0]]])
-        found = count(P2, y, None, weight, loss, match, layout="diagonal", engine=engine)
+        found = count(RowArrays(P2, y, None, weight), loss, match, layout="diagonal", engine=engine)
         np.testing.assert_array_equal(found, [[[0.5, 0.25], [0.5, 0.5]]])
 
     def test_soft_labels(self, engine):
         loss, match, weight = -np.eye(2)[None], np.arange(2), np.array([0.5, 0.25, 0.25])
-        found = count(P2, None, None, weight, loss, match, layout="full", engine=engine)
+        found = count(RowArrays(P2, None, None, weight), loss, match, layout="full", engine=engine)
         np.testing.assert_array_equal(found, [[[0.375, 0.1875], [0.125, 0.3125]]])
         loss = np.array([[[-1.0, -1.0], [0.0, 0.0]]])
-        found = count(P2, None, None, weight, loss, match, layout="diagonal", engine=engine)
+        found = count(RowArrays(P2, None, None, weight), loss, match, layout="diagonal", engine=engine)
         np.testing.assert_array_equal(found, [[[0.375, 0.3125], [0.5, 0.5]]])
 
     def test_a_decision_that_is_no_class_is_never_right(self, engine):
         match, loss = np.array([0, -1]), np.array([[[0.0, 0.0], [1.0, 0.0]]])
         for y in (np.array([0, 1, 1]), None):
-            found = count(P2, y, None, None, loss, match, layout="diagonal", engine=engine)
+            found = count(RowArrays(P2, y, None, None), loss, match, layout="diagonal", engine=engine)
             np.testing.assert_array_equal(found, [[[0, 0], [0, 1]]])
 
     def test_mixture(self, engine):
@@ -86,7 +87,9 @@ class TestByHand:
         losses[2, :, 1] = [0, 1]
         weights = np.array([[0.25, 0.75, 0.0], [0.0, 0.0, 1.0]])
         cell, y, match = np.array([0, 0, 1]), np.array([0, 1, 1]), np.arange(2)
-        found = mixture_confusion(P2, y, cell, None, losses, weights, match, layout="diagonal", engine=engine)
+        found = mixture_confusion(
+            RowArrays(P2, y, cell, None), losses, weights, match, layout="diagonal", engine=engine
+        )
         assert_close(found, np.array([[[0.25, 0.75], [0.25, 0.75]], [[0, 0], [1, 0]]]) / 3)
 
 
@@ -108,8 +111,8 @@ class TestTwins:
         P, y, cell, weight, loss, match = make(*shape, dtype, layout)
         weight = weight if weighted else None
         for labels in (y, y.astype(np.int16), None):
-            expected = count(P, labels, cell, weight, loss, match, layout=layout, **NUMPY)
-            found = count(P, labels, cell, weight, loss, match, layout=layout, **NUMBA)
+            expected = count(RowArrays(P, labels, cell, weight), loss, match, layout=layout, **NUMPY)
+            found = count(RowArrays(P, labels, cell, weight), loss, match, layout=layout, **NUMBA)
             assert found.shape == loss.shape
             assert found.dtype == np.float64
             assert_close(found, expected)
@@ -121,7 +124,7 @@ class TestTwins:
         decisions = decide(P, cell, loss, match, layout=layout)
         for labels in (y, None):
             for w in (weight, None):
-                arguments = P, labels, cell, w, decisions, loss.shape[0], loss.shape[2]
+                arguments = RowArrays(P, labels, cell, w), decisions, loss.shape[0], loss.shape[2]
                 expected = confusion(*arguments, **NUMPY)
                 assert_close(confusion(*arguments, **NUMBA), expected)
                 assert expected.sum() == pytest.approx(1, abs=1e-6)
@@ -133,7 +136,7 @@ class TestTwins:
         shares = rng.dirichlet(np.ones(3), shape[3])
         shares[0] = [0, 1, 0]
         for labels in (y, None):
-            arguments = P, labels, cell, weight, losses, shares, match
+            arguments = RowArrays(P, labels, cell, weight), losses, shares, match
             expected = mixture_confusion(*arguments, layout=layout, **NUMPY)
             assert_close(mixture_confusion(*arguments, layout=layout, **NUMBA), expected)
 
@@ -141,8 +144,10 @@ class TestTwins:
         P, y, cell, weight, loss, match = make(*shape, dtype, layout)
         for labels in (y, None):
             decisions = decide(P, cell, loss, match, layout=layout, **NUMBA)
-            tensor = confusion(P, labels, cell, weight, decisions, loss.shape[0], loss.shape[2], **NUMPY)
-            found = count(P, labels, cell, weight, loss, match, layout=layout, **NUMBA)
+            tensor = confusion(
+                RowArrays(P, labels, cell, weight), decisions, loss.shape[0], loss.shape[2], **NUMPY
+            )
+            found = count(RowArrays(P, labels, cell, weight), loss, match, layout=layout, **NUMBA)
             if layout == "full":
                 assert_close(found, tensor)
             else:
@@ -171,8 +176,8 @@ def test_twins_agree_on_random_problems(data):
     labels = data.draw(st.sampled_from([y, None]))
     w = data.draw(st.sampled_from([weight, None]))
     assert_close(
-        count(P, labels, cell, w, loss, match, layout=layout, **NUMBA),
-        count(P, labels, cell, w, loss, match, layout=layout, **NUMPY),
+        count(RowArrays(P, labels, cell, w), loss, match, layout=layout, **NUMBA),
+        count(RowArrays(P, labels, cell, w), loss, match, layout=layout, **NUMPY),
     )
 
 

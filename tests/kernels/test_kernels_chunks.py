@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from kernel_data import assert_close, make
 
+from metricfit.data.rows import RowArrays
 from metricfit.kernels import _counting_jit as _jit
 from metricfit.kernels.counting import confusion, count, decide
 from metricfit.kernels.counting_numba import _chunks
@@ -34,14 +35,16 @@ class TestChunks:
         P, y, cell, weight, loss, match = make(3001, n, n, 3, dtype, layout)
         assert len(_chunks(P, 0, 2**12)) > 3
         for labels in (y, None):
-            one = count(P, labels, cell, weight, loss, match, layout=layout, **SMALL_CHUNKS)
-            two = count(P, labels, cell, weight, loss, match, layout=layout, threads=2, **SMALL_CHUNKS)
+            one = count(RowArrays(P, labels, cell, weight), loss, match, layout=layout, **SMALL_CHUNKS)
+            two = count(
+                RowArrays(P, labels, cell, weight), loss, match, layout=layout, threads=2, **SMALL_CHUNKS
+            )
             np.testing.assert_array_equal(one, two)
-            assert_close(one, count(P, labels, cell, weight, loss, match, layout=layout, **NUMPY))
+            assert_close(one, count(RowArrays(P, labels, cell, weight), loss, match, layout=layout, **NUMPY))
         one = decide(P, cell, loss, match, layout=layout, **SMALL_CHUNKS)
         two = decide(P, cell, loss, match, layout=layout, threads=-1, **SMALL_CHUNKS)
         np.testing.assert_array_equal(one, two)
-        arguments = P, y, cell, weight, one, 3, n
+        arguments = RowArrays(P, y, cell, weight), one, 3, n
         np.testing.assert_array_equal(
             confusion(*arguments, **SMALL_CHUNKS), confusion(*arguments, threads=2, **SMALL_CHUNKS)
         )
@@ -60,12 +63,14 @@ class TestChunks:
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 def test_arrays_of_any_order_are_read_and_none_is_written(engine):
     P, y, cell, weight, loss, match = make(200, 7, 7, 2, np.float32)
-    expected = count(P, y, cell, weight, loss, match, layout="diagonal", engine=engine)
+    expected = count(RowArrays(P, y, cell, weight), loss, match, layout="diagonal", engine=engine)
     given = [np.asfortranarray(P), y[::-1].copy()[::-1], cell, weight, loss, match]
     kept = [a.copy() for a in given]
     for a in given:
         a.flags.writeable = False
-    np.testing.assert_array_equal(count(*given, layout="diagonal", engine=engine), expected)
+    np.testing.assert_array_equal(
+        count(RowArrays(*given[:4]), *given[4:], layout="diagonal", engine=engine), expected
+    )
     for a, b in zip(given, kept, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -89,7 +94,7 @@ def test_decisions_are_put_where_asked(engine):
 
 def _count_threaded(seed):
     P, y, cell, weight, loss, match = make(3001, 7, 7, 3, np.float32, seed=seed)
-    return count(P, y, cell, weight, loss, match, layout="diagonal", threads=2, **SMALL_CHUNKS)
+    return count(RowArrays(P, y, cell, weight), loss, match, layout="diagonal", threads=2, **SMALL_CHUNKS)
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -112,10 +117,11 @@ def test_a_small_job_does_not_import_numba():
     code = """
 import sys
 import numpy as np
+from metricfit.data.rows import RowArrays
 from metricfit.kernels import counting as kernels
 P = np.full((1000, 4), 0.25)
 for layout, loss in (("diagonal", np.zeros((1, 2, 4))), ("full", np.zeros((1, 4, 4)))):
-    kernels.count(P, np.zeros(1000, int), None, None, loss, np.arange(4), layout=layout)
+    kernels.count(RowArrays(P, np.zeros(1000, int), None, None), loss, np.arange(4), layout=layout)
 assert "numba" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

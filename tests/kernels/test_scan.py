@@ -37,9 +37,8 @@ def oracle_of(soft=False, **options):
 
 def counted(scan, decisions):
     rows = scan.rows
-    labels = None if scan.state.trust else rows.labels
     shape = len(rows.axes.cells), rows.axes.k
-    tensor = confusion(rows.proba, labels, rows.cells, rows.weights, decisions, *shape)
+    tensor = confusion(rows.soft() if scan.state.trust else rows, decisions, *shape)
     return kept(tensor, scan.layout, rows.axes)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from methods.truth import Sample
 
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.data.layout import expand, statistic
 from metricfit.oracles import Vertex
 

@@ -9,22 +9,15 @@ import metricfit as mf
 from metricfit.methods import ColumnGeneration, Plugin, Walk, run
 from metricfit.methods.master.head_start import head_start
 from metricfit.options import Options
-from metricfit.oracles import PluginOracle, Rows, in_memory
-from metricfit.oracles.files import blocks
+from metricfit.oracles import PluginOracle, Rows
 from metricfit.oracles.sampled import SampledOracle
+from metricfit.oracles.settings import Settings
 from metricfit.problem import Problem
 from metricfit.solving import solve
 
 ROWS, CLASSES = 20_000, 6
-
-
-@pytest.fixture(autouse=True)
-def small_samples(monkeypatch):
-    """A sample of 2,000 rows, which is small beside 20,000."""
-    for module in (blocks, in_memory):
-        monkeypatch.setattr(module, "SAMPLE_ROWS", 2000)
-    monkeypatch.setattr(blocks.fractions, "__defaults__", (2000,))
-    monkeypatch.setattr(blocks, "SAMPLE_ENTRIES", 10_000)
+# A sample of 2,000 rows is small beside 20,000.
+SMALL_SAMPLES = Settings(sample_rows=2000, sample_entries=10_000)
 
 
 @pytest.fixture
@@ -36,8 +29,9 @@ def data():
     return proba, y, random.integers(0, 2, ROWS)
 
 
-def oracle_of(data, confusion, groups=False):
-    return PluginOracle(Rows.of(data[0], data[1], sensitive_features=data[2] if groups else None), confusion)
+def oracle_of(data, confusion, groups=False, settings=SMALL_SAMPLES):
+    rows = Rows.of(data[0], data[1], sensitive_features=data[2] if groups else None)
+    return PluginOracle(rows, confusion, settings=settings)
 
 
 LOSS = -np.array([[[1.0, 2.0, 3.0, 4.0, 8.0, 10.0], [0.3, 0.2, 0.1, 0.0, 0.0, 0.0]]])
@@ -101,10 +95,9 @@ def test_rounds_lead_to_the_optimum(data, constraints, groups):
 
 
 @pytest.mark.parametrize("kind", ["labels", "cheap"])
-def test_no_start_from_a_sample_where_passes_are_cheap_or_labels_are_counted(data, monkeypatch, kind):
-    if kind == "cheap":
-        monkeypatch.setattr(blocks, "SAMPLE_ENTRIES", 10**9)
-    whole = oracle_of(data, "labels" if kind == "labels" else "model")
+def test_no_start_from_a_sample_where_passes_are_cheap_or_labels_are_counted(data, kind):
+    settings = SMALL_SAMPLES._replace(sample_entries=10**9) if kind == "cheap" else SMALL_SAMPLES
+    whole = oracle_of(data, "labels" if kind == "labels" else "model", settings=settings)
     program = Problem.of("h_mean").bind(whole.axes, whole.margins)
     walk = Walk(program, whole)
     head_start(ColumnGeneration(), program, walk)

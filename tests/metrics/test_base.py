@@ -11,7 +11,8 @@ from conftest import METRICS, example_rows
 
 import metricfit as mf
 from metricfit import metrics
-from metricfit.data.confusion import Axes, Confusion
+from metricfit.data.axes import Axes
+from metricfit.data.confusion import Confusion
 from metricfit.metrics.registry import FUNCTIONS
 
 TWO = Confusion.from_predictions([0, 0, 1, 1], [0, 1, 1, 1])

@@ -7,7 +7,8 @@ import pytest
 from conftest import CLASSES, COSTS, METRICS, REVIEW, decisions_of, example_rows, reordered, unweighted
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Confusion
+from metricfit.data.axes import Axes
+from metricfit.data.confusion import Confusion
 from metricfit.metrics import METRICS as REGISTRY
 
 CASES = [(example, decisions) for example in METRICS for decisions in decisions_of(example)]

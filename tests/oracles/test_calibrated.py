@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import metricfit as mf
-from metricfit.oracles import choice
 from metricfit.oracles.choice import oracle_for
-from metricfit.oracles.files import scores
 from metricfit.oracles.files.chunked import ChunkedOracle
+from metricfit.oracles.settings import Settings
+from metricfit.problem import Problem
+from metricfit.solving import solve
 
 CLASSES = ("blue", "green", "red")
 LIMITS = ["precision('red') >= 0.5", "coverage('blue') >= 0.2"]
@@ -76,20 +77,19 @@ def test_decide_reproduces_the_confusion_of_a_policy_without_mixtures(data):
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_files_answer_as_memory_does(tmp_path, monkeypatch, data, grouped):
+def test_files_answer_as_memory_does(tmp_path, data, grouped):
     proba, labels, group = data
-    for name, size in (("BLOCK_ENTRIES", 64 * 3), ("BATCH_ENTRIES", 50 * 3), ("PART_ROWS", 70)):
-        monkeypatch.setattr(scores, name, size)
-    monkeypatch.setattr(choice, "IN_MEMORY", 0)
+    small = Settings(block_entries=64 * 3, batch_entries=50 * 3, part_rows=70, in_memory=0)
     columns = {f"p_{c}": proba[:, i] for i, c in enumerate(CLASSES)}
     path = tmp_path / "scores.parquet"
     pq.write_table(pa.table({**columns, "y": labels, "region": group}), path, row_group_size=90)
     attributes = {"region": group} if grouped else None
     table = mf.scores(path, label="y", proba_prefix="p_", attributes=["region"] if grouped else [])
-    oracle = oracle_for(table, None, confusion="calibrated")
+    oracle = oracle_for(table, None, confusion="calibrated", settings=small)
     assert isinstance(oracle, ChunkedOracle)
     assert oracle.calibrates
-    same(solved(table, None), solved(proba, labels, sensitive_features=attributes))
+    found = solve(Problem.of("h_mean", LIMITS), oracle)
+    same(found, solved(proba, labels, sensitive_features=attributes))
 
 
 def test_dask_answers_as_memory_does(data):

@@ -11,23 +11,28 @@ import pyarrow.parquet as pq
 import pytest
 
 import metricfit as mf
-from metricfit.oracles import PluginOracle, Rows, choice
+from metricfit.oracles import PluginOracle, Rows
 from metricfit.oracles.choice import oracle_for
-from metricfit.oracles.files import blocks, chunked, scores, sources
 from metricfit.oracles.files.chunked import ChunkedOracle, ChunkedRows
 from metricfit.oracles.files.sources import MappedArray, ahead, mapping_of
+from metricfit.oracles.samples import fractions
+from metricfit.oracles.settings import Settings
+from metricfit.problem import Problem
+from metricfit.solving import solve
 
 N, CLASSES = 500, ("blue", "green", "red")
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    """Blocks of 64 rows, and nothing small enough to be solved in memory."""
-    for module in (sources, scores):
-        monkeypatch.setattr(module, "BLOCK_ENTRIES", 64 * 3)
-    monkeypatch.setattr(scores, "BATCH_ENTRIES", 50 * 3)
-    monkeypatch.setattr(scores, "PART_ROWS", 70)
-    monkeypatch.setattr(choice, "IN_MEMORY", 0)
+# Blocks of 64 rows, and nothing small enough to be solved in memory.
+SMALL = Settings(block_entries=64 * 3, batch_entries=50 * 3, part_rows=70, in_memory=0)
+
+
+def oracle_of(proba, y, settings=SMALL, **options):
+    return oracle_for(proba, y, settings=settings, **options)
+
+
+def solved(proba, y, objective, constraints=(), **options):
+    return solve(Problem.of(objective, constraints), oracle_of(proba, y, **options))
 
 
 @pytest.fixture
@@ -92,7 +97,7 @@ def test_answers_are_those_of_rows_in_memory(tmp_path, data, kind, grouped, weig
             None,
             {},
         )
-    oracle = oracle_for(rows, y, decisions=decisions, confusion=confusion, threads=2, **options)
+    oracle = oracle_of(rows, y, decisions=decisions, confusion=confusion, threads=2, **options)
     assert isinstance(oracle, ChunkedOracle)
     assert oracle.axes == memory.axes
     assert oracle.passes == 1
@@ -115,7 +120,7 @@ def test_any_stored_order_and_type(tmp_path, data, change):
     proba, labels, *_ = data
     stored = change(proba)
     memory = PluginOracle(Rows.of(stored, labels))
-    oracle = oracle_for(mapped(tmp_path, stored), labels)
+    oracle = oracle_of(mapped(tmp_path, stored), labels)
     for loss in losses(oracle, "diagonal"):
         np.testing.assert_array_equal(oracle(loss, "diagonal").statistic, memory(loss, "diagonal").statistic)
 
@@ -128,9 +133,9 @@ def test_whole_solves_are_equal(tmp_path, data, objective, constraints):
     folder = tmp_path / "table"
     folder.mkdir()
     write(folder, proba, labels, frame, weight)
-    from_map = mf.optimize(mapped(tmp_path, proba), labels, objective, constraints, sensitive_features=frame)
+    from_map = solved(mapped(tmp_path, proba), labels, objective, constraints, sensitive_features=frame)
     table = mf.scores(folder, label="y", proba_prefix="p_", attributes=["region", "old"])
-    from_files = mf.optimize(table, None, objective, constraints)
+    from_files = solved(table, None, objective, constraints)
     for found in (from_map, from_files):
         assert found.value == pytest.approx(expected.value, abs=1e-12)
         assert found.bound == pytest.approx(expected.bound, abs=1e-12)
@@ -142,34 +147,34 @@ def test_whole_solves_are_equal(tmp_path, data, objective, constraints):
 def test_a_certified_solve_is_equal(tmp_path, data):
     proba, labels, *_ = data
     expected = mf.optimize(proba, labels, "h_mean", confusion="model")
-    found = mf.optimize(mapped(tmp_path, proba), labels, "h_mean", confusion="model")
+    found = solved(mapped(tmp_path, proba), labels, "h_mean", confusion="model")
     assert found.certified
     assert found.value == pytest.approx(expected.value, abs=1e-4)
     assert found.bound >= expected.value - 1e-12
 
 
-def test_start_from_a_sample_saves_passes_and_is_certified_on_all_rows(tmp_path, data, monkeypatch):
+def test_start_from_a_sample_saves_passes_and_is_certified_on_all_rows(tmp_path, data):
     random = np.random.default_rng(3)
     proba = random.dirichlet([4, 2, 1], size=6000).astype(np.float32)
     labels = (proba.cumsum(axis=1) > random.random((6000, 1))).argmax(axis=1)
     expected = mf.optimize(proba, labels, "h_mean", confusion="model")
-    monkeypatch.setattr(chunked, "SAMPLE_ROWS", 600)
-    oracle = oracle_for(mapped(tmp_path, proba), labels, confusion="model")
+    fewer = {"confusion": "model", "settings": SMALL._replace(sample_rows=600)}
+    oracle = oracle_of(mapped(tmp_path, proba), labels, **fewer)
     sample = oracle.sample()
     assert 300 < len(sample) < 1200
     np.testing.assert_allclose(sample.margins(), Rows.of(proba, labels).margins(), atol=1e-12)
-    found = mf.optimize(mapped(tmp_path, proba), labels, "h_mean", confusion="model")
+    found = solved(mapped(tmp_path, proba), labels, "h_mean", **fewer)
     assert found.status == "optimal"
     assert found.certified
     assert found.value == pytest.approx(expected.value, abs=1e-4)
     assert found.bound >= expected.value - 1e-12
 
 
-def test_small_tables_are_solved_in_memory(tmp_path, data, monkeypatch):
+def test_small_tables_are_solved_in_memory(tmp_path, data):
     proba, labels, frame, weight = data
-    monkeypatch.setattr(choice, "IN_MEMORY", 2**20)
     paths = write(tmp_path, proba, labels, frame, weight)
-    oracle = oracle_for(mf.scores(paths, label="y", proba_prefix="p_", attributes="region", weight="w"), None)
+    table = mf.scores(paths, label="y", proba_prefix="p_", attributes="region", weight="w")
+    oracle = oracle_of(table, None, SMALL._replace(in_memory=2**20))
     memory = PluginOracle(
         Rows.of(proba, labels, sensitive_features={"region": frame["region"]}, sample_weight=weight)
     )
@@ -181,10 +186,10 @@ def test_small_tables_are_solved_in_memory(tmp_path, data, monkeypatch):
     assert isinstance(oracle_for(mapped(tmp_path, proba), labels), PluginOracle)
 
 
-def test_codes_beyond_their_share_of_memory_go_to_a_file(tmp_path, data, monkeypatch):
+def test_codes_beyond_their_share_of_memory_go_to_a_file(tmp_path, data):
     proba, labels, frame, weight = data
-    monkeypatch.setattr(chunked, "SPOOL", 100)
-    rows = ChunkedRows(MappedArray(mapped(tmp_path, proba), labels, frame, weight))
+    source = MappedArray(mapped(tmp_path, proba), labels, frame, weight)
+    rows = ChunkedRows(source, settings=SMALL._replace(spool=100))
     assert rows.codes.file._rolled
     memory = Rows.of(proba, labels, sensitive_features=frame, sample_weight=weight)
     again = rows.in_memory()
@@ -223,7 +228,7 @@ def test_a_private_copy_keeps_what_was_written_to_it(tmp_path, data):
     proba, labels, *_ = data
     private = mapped(tmp_path, proba[:, [2, 0, 1]], mode="c")
     private[:] = proba
-    oracle, memory = oracle_for(private, labels), PluginOracle(Rows.of(proba, labels))
+    oracle, memory = oracle_of(private, labels), PluginOracle(Rows.of(proba, labels))
     for loss in losses(oracle, "full"):
         np.testing.assert_array_equal(oracle(loss, "full").statistic, memory(loss, "full").statistic)
 
@@ -267,7 +272,7 @@ def broken(proba, row, values):
 def test_bad_probabilities_say_where(tmp_path, data, change, words):
     proba, labels, *_ = data
     with pytest.raises(ValueError, match=words):
-        mf.optimize(mapped(tmp_path, change(proba)), labels, "g_mean", classes=CLASSES)
+        solved(mapped(tmp_path, change(proba)), labels, "g_mean", classes=CLASSES)
 
 
 @pytest.mark.parametrize(
@@ -287,14 +292,14 @@ def test_bad_labels_attributes_and_weights(tmp_path, data, options, words):
     proba, labels, *_ = data
     given = {"y": labels, "objective": "g_mean"} | options
     with pytest.raises(ValueError, match=words):
-        mf.optimize(mapped(tmp_path, proba), **given)
+        solved(mapped(tmp_path, proba), **given)
 
 
 def test_weights_may_be_zero_in_a_whole_block(tmp_path, data):
     proba, labels, *_ = data
     weight = np.r_[np.zeros(200), np.ones(300)]
     memory = PluginOracle(Rows.of(proba[200:], labels[200:]))
-    oracle = oracle_for(mapped(tmp_path, proba), labels, sample_weight=weight)
+    oracle = oracle_of(mapped(tmp_path, proba), labels, sample_weight=weight)
     (loss,) = losses(oracle, "full", 1)
     np.testing.assert_allclose(oracle(loss, "full").statistic, memory(loss, "full").statistic, atol=1e-15)
 
@@ -399,7 +404,7 @@ def test_data_sets_and_folders_named_by_a_column(tmp_path, data):
     )
     opened = ds.dataset(tmp_path / "table", partitioning="hive")
     for path in (tmp_path / "table", opened):
-        oracle = oracle_for(mf.scores(path, label="y", proba_prefix="p_", attributes="region"), None)
+        oracle = oracle_of(mf.scores(path, label="y", proba_prefix="p_", attributes="region"), None)
         assert oracle.axes == memory.axes
         (loss,) = losses(oracle, "full", 1)
         np.testing.assert_array_equal(oracle(loss, "full").statistic, memory(loss, "full").statistic)
@@ -422,11 +427,11 @@ def test_classes_have_the_type_of_the_labels(tmp_path, labels, names, classes):
     )
     table = mf.scores(tmp_path / "t.parquet", label="y", proba_prefix="p_")
     assert table.classes == classes
-    assert oracle_for(table, None).margins.sum() == 1
+    assert oracle_of(table, None).margins.sum() == 1
 
 
 def test_samples_take_rare_classes_whole():
     counts = np.array([[30, 1_000_000], [0, 500_000]])
-    wanted = blocks.fractions(counts, 10_030)
+    wanted = fractions(counts, Settings(sample_rows=10_030))
     np.testing.assert_allclose(wanted, [[1, 0.005], [1, 0.01]])
-    assert (blocks.fractions(np.array([[3, 4]]), 100) == 1).all()
+    assert (fractions(np.array([[3, 4]]), Settings(sample_rows=100)) == 1).all()

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from metricfit.oracles import PluginOracle, Rows
-from metricfit.oracles.corrected import FURTHEST, CorrectedOracle, label_factor
+from metricfit.oracles.corrected import CorrectedOracle, label_factor
+from metricfit.oracles.settings import TUNED
 
 
 def soft_oracle(seed, rows=5, groups=False):
@@ -95,7 +96,7 @@ def test_more_rows_are_believed_more_and_none_too_far():
     assert factors == sorted(factors, reverse=True)
     assert factors[-1] == pytest.approx(0.8, abs=1e-3)
     far = label_factor(diagonal([0.01, 0.9], [0.5, 0.9]), diagonal([0.4, 0.1], [0.5, 0.9]), "diagonal", 10**7)
-    np.testing.assert_allclose(far[0, 0], [1 / FURTHEST, FURTHEST])
+    np.testing.assert_allclose(far[0, 0], [1 / TUNED.largest_ratio, TUNED.largest_ratio])
 
 
 def test_in_the_full_layout_each_entry_has_its_factor():

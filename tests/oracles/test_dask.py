@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import dask.array as da
 import dask.dataframe as dd
@@ -19,11 +20,12 @@ from sklearn.linear_model import LogisticRegression
 
 import metricfit as mf
 from metricfit.exceptions import SchedulerLost
-from metricfit.oracles import PluginOracle, Rows, in_memory
+from metricfit.oracles import PluginOracle, Rows
 from metricfit.oracles.choice import oracle_for
-from metricfit.oracles.dask import DaskOracle
-from metricfit.oracles.dask import oracle as dask_oracle
-from metricfit.oracles.files import blocks
+from metricfit.oracles.dask import DaskOracle, DaskRows
+from metricfit.oracles.settings import TUNED, Settings
+from metricfit.problem import Problem
+from metricfit.solving import solve
 
 pytestmark = [
     # Connections that end with a killed process are left to the garbage collector by distributed itself.
@@ -132,12 +134,11 @@ def test_answers_are_those_of_rows_in_memory_on_a_cluster(client, data, kind):
     )
 
 
-def test_large_losses_are_sent_once(client, data, monkeypatch):
-    from metricfit.oracles.dask import cluster
-
-    monkeypatch.setattr(cluster, "LARGE", 0)
+def test_large_losses_are_sent_once(client, data):
     proba, y, *_ = collections(data, "arrays")
-    check_equal(oracle_for(proba, y), PluginOracle(Rows.of(*data[:2])), 0)
+    check_equal(
+        oracle_for(proba, y, settings=Settings(large_arguments=0)), PluginOracle(Rows.of(*data[:2])), 0
+    )
 
 
 def check_solves(found, expected, proba, frame):
@@ -173,29 +174,26 @@ def test_a_worker_killed_in_the_middle_of_a_solve(client, data):
     check_solves(found, expected, data[0], data[2])
 
 
-def test_start_from_a_sample(data, monkeypatch):
-    monkeypatch.setattr(dask_oracle, "worth_a_sample", lambda *shape: True)
+def test_start_from_a_sample(data):
     proba, y, *_ = collections(data, "arrays")
-    oracle = oracle_for(proba, y, confusion="model")
+    oracle = oracle_for(proba, y, confusion="model", settings=Settings(sample_entries=0, sample_part=np.inf))
+    assert oracle.costly
     sample = oracle.sample()
     assert len(sample) == N  # fewer than a sample takes
     np.testing.assert_allclose(sample.margins(), Rows.of(*data[:2]).margins(), atol=1e-12)
-    found = mf.optimize(proba, y, "h_mean", confusion="model")
+    found = solve(Problem.of("h_mean"), oracle)
     expected = mf.optimize(*data[:2], "h_mean", confusion="model")
     assert found.certified
     assert found.value == pytest.approx(expected.value, abs=1e-4)
 
 
-def test_the_sample_has_the_rows_that_it_has_in_memory(cluster, data, monkeypatch):
-    fewer = functools.partial(blocks.fractions, size=120)
-    for module in (dask_oracle, in_memory):
-        monkeypatch.setattr(module, "fractions", fewer)
-    monkeypatch.setattr(in_memory, "SAMPLE_ROWS", 120)
-    expected = PluginOracle(Rows.of(*data[:2])).sample()
+def test_the_sample_has_the_rows_that_it_has_in_memory(cluster, data):
+    fewer = Settings(sample_rows=120)
+    expected = PluginOracle(Rows.of(*data[:2]), settings=fewer).sample()
     assert 60 < len(expected) < 240
     proba, y, *_ = collections(data, "arrays")
     with cluster.as_current():
-        found = DaskOracle(dask_oracle.DaskRows.of(proba, y)).sample()
+        found = DaskOracle(DaskRows.of(proba, y, settings=fewer)).sample()
     # The blocks of a worker may be joined, so the order of rows is another one.
     ours, theirs = np.lexsort(found.proba.T), np.lexsort(expected.proba.T)
     np.testing.assert_array_equal(found.proba[ours], expected.proba[theirs])
@@ -231,21 +229,19 @@ def test_a_dead_scheduler_is_an_error(host, data):
         mf.optimize(proba, y, "g_mean")
 
 
-def test_a_scheduler_that_says_nothing_is_an_error(host, data, monkeypatch):
-    from metricfit.oracles.dask import cluster
-
-    assert cluster.PATIENCE + cluster.SILENCE < 30
+def test_a_scheduler_that_says_nothing_is_an_error(host, data):
+    assert TUNED.patience + TUNED.silence < 30
     proba, y, *_ = collections(data, "arrays")
     oracle = oracle_for(proba, y)
     (loss,) = losses(oracle, "full", 1)
-    monkeypatch.setattr(cluster, "PATIENCE", 0.5)
-    monkeypatch.setattr(cluster, "SILENCE", 1.0)
+    impatient = Settings(patience=0.5, silence=1.0)
+    oracle.rows = replace(oracle.rows, settings=impatient)
     # A stopped process keeps its connections open, unlike a killed one: nothing but time tells.
     host.send_signal(signal.SIGSTOP)
     with pytest.raises(SchedulerLost, match="cannot be reached"):
         oracle(loss, "full")
     with pytest.raises(SchedulerLost, match="cannot be reached"):
-        oracle_for(proba, y)
+        oracle_for(proba, y, settings=impatient)
 
 
 def with_block(data, number, change):

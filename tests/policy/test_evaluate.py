@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.policy import Policy, Rule
 
 RNG = np.random.default_rng(0)

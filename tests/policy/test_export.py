@@ -29,11 +29,12 @@ from exported_rules import (
 )
 from sqlglot import exp
 
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.policy import Policy, Rule
 from metricfit.policy.export import onnx_model, python_source, sql_query
 from metricfit.policy.export.dialects import DIALECTS
-from metricfit.policy.export.rule import Branch, DeterministicRule, Linear
+from metricfit.policy.export.rule import Branch, DeterministicRule, ScoreFunctions
 
 SIZES = {"python": 3_000, "sqlite": 20_000, "duckdb": 20_000, "onnx": 100_000}
 
@@ -301,11 +302,11 @@ def test_the_rule_for_other_rows_must_fit():
 
 
 def branching() -> DeterministicRule:
-    def scores(best: int) -> Linear:
-        return Linear(np.zeros((4, 3)), np.array([0.0 if j == best else 1.0 for j in range(3)]))
+    def scores(best: int) -> ScoreFunctions:
+        return ScoreFunctions(np.zeros((4, 3)), np.array([0.0 if j == best else 1.0 for j in range(3)]))
 
-    def test(i: int) -> Linear:
-        return Linear(np.eye(4)[:, i : i + 1], np.zeros(1))
+    def test(i: int) -> ScoreFunctions:
+        return ScoreFunctions(np.eye(4)[:, i : i + 1], np.zeros(1))
 
     two = (Branch(scores(0), test(0), 0.5), Branch(scores(1)))
     three = (Branch(scores(2), test(1), 0.25), Branch(scores(1), test(0), 0.25), Branch(scores(0)))

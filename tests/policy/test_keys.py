@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.policy import Policy, Rule
 from metricfit.policy.row_hash import key_words, mix, uniform_of_keys
 

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.kernels.settings import TUNED
 from metricfit.policy import Policy, Rule
-from metricfit.policy import policy as module
+from metricfit.policy.deciding import engine_for
 
 HEAVY = {
     "scipy",
@@ -75,9 +76,10 @@ def test_deciding_works_where_nothing_but_numpy_is_installed(saved):
     blocked = f"import sys\nsys.modules.update(dict.fromkeys({sorted(HEAVY)!r}))\n"
     # Many decisions of many rows: more work than what numba would be loaded for.
     large = (
-        "module.COMPILED_WORK = 1000\nassert len(policy.decide(proba, {'sex': ['F'] * 100_000})) == 100_000"
+        "from metricfit.policy.deciding import engine_for\nassert engine_for(10**12) == 'numpy'\n"
+        "assert len(policy.decide(proba, {'sex': ['F'] * 100_000})) == 100_000"
     )
-    program = f"{blocked}{PROGRAM}\nfrom metricfit.policy import policy as module\n{large}"
+    program = f"{blocked}{PROGRAM}\n{large}"
     assert "modules" in run(program, saved)
 
 
@@ -97,9 +99,9 @@ def test_numpy_and_numba_decide_alike(layout):
     policy = Policy(Axes(tuple(range(5)), (), cells), layout, [[Rule(1, loss)] for loss in losses])
     group = random.integers(0, 2, len(proba))
     made = policy.decide(proba, group)
-    assert module._engine(proba.size) == "numba"  # it is loaded, and this is enough work
+    assert engine_for(proba.size) == "numba"  # it is loaded, and this is enough work
     blocks = np.array_split(np.arange(len(proba)), 40)
-    assert module._engine(blocks[0].size * 25) == "numpy"
+    assert engine_for(blocks[0].size * 25) == "numpy"
     small = [policy.decide(proba[rows], group[rows]) for rows in blocks]
     np.testing.assert_array_equal(made, np.concatenate(small))
 

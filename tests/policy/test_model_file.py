@@ -13,7 +13,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression
 
 import metricfit as mf
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.exceptions import PolicyFileError
 from metricfit.policy import ModelPolicy, archive
 from metricfit.policy import file as policy_file

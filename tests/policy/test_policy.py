@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from metricfit.calibration import Calibration
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.policy import Policy, Rule
 
 ZERO_ONE = [[0, 1], [1, 0]]

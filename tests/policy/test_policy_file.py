@@ -14,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricfit.calibration import Calibration
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.exceptions import PolicyFileError
 from metricfit.policy import Policy, Rule
 from metricfit.policy import file as policy_file
+from metricfit.policy.document import KEYS
 
 AXES = Axes(("ok", "fraud"), ("ok", "fraud", "review"), Cells(("sex", "old"), (("F", True), ("M", False))))
 
@@ -59,7 +61,7 @@ def test_round_trip(saved):
 
 def test_the_document_as_promised(saved):
     document = json.loads(saved.read_text())
-    assert list(document) == [*policy_file.KEYS, "checksum"]
+    assert list(document) == [*KEYS, "checksum"]
     assert (document["format"], document["version"]) == ("metricfit.policy", 2)
     assert document["attributes"] == {"names": ["sex", "old"], "values": [["F", True], ["M", False]]}
     assert [len(cell["rules"]) for cell in document["cells"]] == [2, 1]

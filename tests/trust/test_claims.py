@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.data.rows import Rows
 from metricfit.trust.claims import GapClaim, RateClaim, SmoothClaim, claims
 from metricfit.trust.p_values import Decided, p_value
@@ -51,7 +52,7 @@ def test_constraints_become_claims(constraint, kind, count):
 
 def rows_of(y, cells=None, axes=None, weights=None) -> Rows:
     axes = axes or Axes((0, 1))
-    return Rows(axes, np.full((len(y), axes.n), 1 / axes.n), np.asarray(y, np.int32), cells, weights)
+    return Rows(np.full((len(y), axes.n), 1 / axes.n), np.asarray(y, np.int32), cells, weights, axes)
 
 
 def decided(y, made, **more) -> Decided:

@@ -1,4 +1,4 @@
-"""The candidates: every family on the same rows and folds, from simple to rich."""
+"""The calibrations to choose from: every family, from simple to rich, on the same rows and folds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from metricfit.calibration import curves, families
 from metricfit.calibration.families import FINE, ROUGH, Family
-from metricfit.calibration.folds import Sample
+from metricfit.calibration.folds import FoldedRows
 from metricfit.calibration.linear_logits import Core, Data, Diagonal, Full, evaluate
 from metricfit.calibration.model import Calibration
 from metricfit.calibration.settings import Settings
@@ -24,21 +24,21 @@ class Entry:
     ridge: float
     logits: FloatArray
     losses: FloatArray
-    final: Callable[[Sample], Calibration]
+    final: Callable[[FoldedRows], Calibration]
 
 
-def _data(rows: Sample, floor: float, settings: Settings) -> Data:
+def _data(rows: FoldedRows, floor: float, settings: Settings) -> Data:
     kind = np.float32 if rows.proba.size > settings.single_precision else np.float64
     return Data(np.log(np.maximum(rows.proba, floor).astype(kind)), rows.labels, rows.weights)
 
 
-def none_of(rows: Sample, settings: Settings) -> Entry:
+def none_of(rows: FoldedRows, settings: Settings) -> Entry:
     """Return the candidate that leaves probabilities as they are."""
     z, n = _data(rows, settings.floors[0], settings).z, rows.proba.shape[1]
     return Entry("none", 0.0, z, evaluate(z, rows.labels)[0], lambda _: Calibration.identity(n))
 
 
-def candidates(rows: Sample, settings: Settings) -> Iterator[Entry]:
+def candidates(rows: FoldedRows, settings: Settings) -> Iterator[Entry]:
     """Yield the candidates without cells; weaker ridges only where stronger ones are of use."""
     none = none_of(rows, settings)
     yield none
@@ -88,7 +88,7 @@ def candidates(rows: Sample, settings: Settings) -> Iterator[Entry]:
         )
 
 
-def _floors(rows: Sample, settings: Settings) -> list[float]:
+def _floors(rows: FoldedRows, settings: Settings) -> list[float]:
     """Return the floors that are worth a try: labels are below them more often than the probabilities say."""
     mine = rows.proba[np.arange(len(rows.labels)), rows.labels]
     made = []
@@ -102,7 +102,7 @@ def _floors(rows: Sample, settings: Settings) -> list[float]:
 
 
 def _parametric(
-    core: Core, family: Family, floor: float, start: FloatArray, rows: Sample, settings: Settings
+    core: Core, family: Family, floor: float, start: FloatArray, rows: FoldedRows, settings: Settings
 ) -> tuple[Entry, FloatArray]:
     """Return the candidate of a family, and its parameters on all rows."""
     params = families.fitted(core, family, start, settings, ROUGH)
@@ -111,7 +111,7 @@ def _parametric(
     for fold, other in zip(rows.folds, without, strict=True):
         logits[fold] = core.logits(other, fold)
 
-    def final(all_rows: Sample) -> Calibration:
+    def final(all_rows: FoldedRows) -> Calibration:
         whole = core if all_rows is rows else core.of(_data(all_rows, floor, settings))
         return families.calibration_of(
             family, whole, families.fitted(whole, family, params, settings, FINE), floor
@@ -120,7 +120,7 @@ def _parametric(
     return Entry(family.name, family.ridge, logits, evaluate(logits, rows.labels)[0], final), params
 
 
-def _isotonic(rows: Sample, best: Entry, settings: Settings) -> Iterator[Entry]:
+def _isotonic(rows: FoldedRows, best: Entry, settings: Settings) -> Iterator[Entry]:
     """Yield the candidate with curves, unless it is worse than the best so far in the first fold."""
     orders: list[IntArray] = [np.argsort(column, kind="stable") for column in rows.proba.T]
     logits, losses = np.empty_like(rows.proba), np.empty(len(rows.labels))
@@ -133,7 +133,7 @@ def _isotonic(rows: Sample, best: Entry, settings: Settings) -> Iterator[Entry]:
         if fold.start == 0 and rows.weights[fold] @ (losses[fold] - best.losses[fold]) > 0:
             return
 
-    def final(all_rows: Sample) -> Calibration:
+    def final(all_rows: FoldedRows) -> Calibration:
         order: list[IntArray] = [np.argsort(column, kind="stable") for column in all_rows.proba.T]
         made = curves.fitted(all_rows.proba, all_rows.labels, all_rows.weights, order, None)
         return curves.calibration_of(made, settings.floors[0])

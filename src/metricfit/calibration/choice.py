@@ -9,7 +9,7 @@ import numpy as np
 
 from metricfit.calibration import within_cells
 from metricfit.calibration.candidates import Entry, candidates, none_of
-from metricfit.calibration.folds import Sample, sample
+from metricfit.calibration.folds import FoldedRows, fold_rows
 from metricfit.calibration.model import Calibration
 from metricfit.calibration.report import Report, report_on
 from metricfit.calibration.settings import SETTINGS, Settings
@@ -67,7 +67,7 @@ def fit(
     proba, n = np.asarray(proba), np.shape(proba)[1]
     few = settings.choosing_rows(n)
     data = proba, np.asarray(labels), weights, cells
-    rows = sample(*data, few, settings.folds, seed)
+    rows = fold_rows(*data, few, settings.folds, seed)
     if len(rows.labels) < 2 * settings.folds or n < 2:
         none = none_of(rows, settings)
         same = Calibration.identity(n)
@@ -75,10 +75,10 @@ def fit(
     entries = list(candidates(rows, settings))
     chosen = entries[walk(entries, rows.weights, settings)]
     if n_cells > 1 and n_cells * (n + 1) ** 2 <= settings.cell_entries:
-        more = [chosen, *within_cells.candidates(rows, chosen, n_cells, settings)]
+        more = [chosen, *within_cells.cell_candidates(rows, chosen, n_cells, settings)]
         chosen = more[walk(more, rows.weights, settings)]
         entries += more[1:]
-    calibration = chosen.final(rows if len(proba) <= few else sample(*data, settings.rows(n), seed=seed))
+    calibration = chosen.final(rows if len(proba) <= few else fold_rows(*data, settings.rows(n), seed=seed))
     return calibration, report_on(
         rows, n_cells, entries, chosen, honest(entries, rows, settings), calibration
     )
@@ -99,7 +99,7 @@ def walk(entries: Sequence[Entry], weights: FloatArray, settings: Settings, rows
     return best
 
 
-def honest(entries: Sequence[Entry], rows: Sample, settings: Settings) -> FloatArray:
+def honest(entries: Sequence[Entry], rows: FoldedRows, settings: Settings) -> FloatArray:
     """Return the losses of each fold under the candidate that the other folds choose."""
     made = np.empty(len(rows.labels))
     for fold in rows.folds:

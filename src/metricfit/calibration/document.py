@@ -1,4 +1,4 @@
-"""A calibration as an entry of the policy file, read with distrust."""
+"""A calibration as an entry of the policy file; every type and size is checked on reading."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from metricfit.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class FoldedRows:
     """Rows sorted by fold.
 
     Attributes
@@ -37,7 +37,7 @@ class Sample:
         return float(self.weights.sum())
 
 
-def sample(
+def fold_rows(
     proba: FloatArray,
     labels: IntArray,
     weights: FloatArray | None,
@@ -45,7 +45,7 @@ def sample(
     most_rows: int,
     folds: int = 1,
     seed: int = 0,
-) -> Sample:
+) -> FoldedRows:
     """Return some of the rows, in folds by chance; rows of weight 0 are left out.
 
     Folds are not stratified: folds with equal shares of each class would hide how far class biases follow the
@@ -59,7 +59,7 @@ def sample(
     some = some / some.max(initial=1e-300)
     some *= some.sum() / max(some @ some, 1e-300)
     ends = np.linspace(0, len(order), folds + 1).round().astype(int)
-    return Sample(
+    return FoldedRows(
         np.asarray(proba[order], dtype=np.float64),
         np.asarray(labels)[order].astype(np.intp),
         np.zeros(len(order), np.intp) if cells is None else np.asarray(cells)[order].astype(np.intp),

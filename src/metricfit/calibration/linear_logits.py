@@ -70,11 +70,14 @@ def evaluate(logits: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArr
 class Diagonal:
     """Parameters (t, b of each class, V of each class): everything that has no matrix.
 
-    Without `own` there are no V, which makes most sums half as long.
+    Without `own` there are no V, which makes most sums half as long. The Hessian has the products of different classes
+    for up to `pairs` of them.
     """
 
-    def __init__(self, data: Data, own: bool = True, centre: FloatArray | None = None) -> None:
-        self.data, n = data, data.n
+    def __init__(
+        self, data: Data, own: bool = True, centre: FloatArray | None = None, pairs: int = PAIRS
+    ) -> None:
+        self.data, self.pairs, n = data, pairs, data.n
         self.size = 1 + (2 if own else 1) * n
         self.bias, self.own = np.arange(1, 1 + n), np.arange(1 + n, self.size)
         # One number for all classes, so that a change of t is a change of temperature and of nothing else.
@@ -83,7 +86,7 @@ class Diagonal:
 
     def of(self, data: Data) -> Diagonal:
         """Return the core of other rows in which parameters mean the same."""
-        return Diagonal(data, bool(self.own.size), self.centre)
+        return Diagonal(data, bool(self.own.size), self.centre, self.pairs)
 
     @cached_property
     def _centred(self) -> FloatArray:
@@ -114,7 +117,7 @@ class Diagonal:
         gradient[self.bias] = total - np.bincount(labels, weights, n)
         across = moved - mean @ weighted
         corner = square.sum() - weights @ mean**2
-        if not self.own.size and n > PAIRS:
+        if not self.own.size and n > self.pairs:
             return gradient, np.array([[corner, *total], [0.0, *across]])
         hessian = np.empty((self.size, self.size))
         hessian[0, 0], hessian[0, self.bias] = corner, across

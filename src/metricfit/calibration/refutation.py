@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.calibration.folds import sample
+from metricfit.calibration.folds import fold_rows
 from metricfit.calibration.settings import SETTINGS, Settings
 from metricfit.types import FloatArray
 
@@ -98,7 +98,7 @@ def refuted(
     (None, 'too sure')
     """
     proba = np.asarray(proba)
-    rows = sample(proba, np.asarray(labels), weights, cells, settings.rows(proba.shape[1]), seed=seed)
+    rows = fold_rows(proba, np.asarray(labels), weights, cells, settings.rows(proba.shape[1]), seed=seed)
     n, size = proba.shape[1], len(rows.labels)
     if not size or n < 2:
         return ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from metricfit.calibration.candidates import Entry
-from metricfit.calibration.folds import Sample
+from metricfit.calibration.folds import FoldedRows
 from metricfit.calibration.linear_logits import evaluate
 from metricfit.calibration.model import Calibration
 from metricfit.types import FloatArray, IntArray
@@ -103,7 +103,7 @@ def class_errors(proba: FloatArray, labels: IntArray, weights: FloatArray) -> Fl
 
 
 def report_on(
-    rows: Sample,
+    rows: FoldedRows,
     n_cells: int,
     entries: Sequence[Entry],
     chosen: Entry,

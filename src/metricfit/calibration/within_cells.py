@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from metricfit.calibration.candidates import Entry
-from metricfit.calibration.folds import Sample
+from metricfit.calibration.folds import FoldedRows
 from metricfit.calibration.linear_logits import PAIRS, evaluate
 from metricfit.calibration.model import Calibration
 from metricfit.calibration.settings import Settings
@@ -37,7 +37,7 @@ class Shrinkage:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class Derivatives:
     """Gradient and Hessian of the summed loss in (t, d), for each cell and fold; unlikely pairs of classes left out.
 
     Attributes
@@ -65,7 +65,7 @@ class Groups:
         return made
 
 
-def sums(rows: Sample, q: FloatArray, slopes: FloatArray, n_cells: int) -> Groups:
+def sums(rows: FoldedRows, q: FloatArray, slopes: FloatArray, n_cells: int) -> Derivatives:
     """Return the sums over the rows of each cell and fold, where probabilities are q and t multiplies slopes."""
     n, folds = q.shape[1], len(rows.folds)
     gradient = np.zeros((n_cells, folds, 1 + n))
@@ -89,7 +89,7 @@ def sums(rows: Sample, q: FloatArray, slopes: FloatArray, n_cells: int) -> Group
             across = np.einsum("ij,ij->j", weighted, slope) - mean[some] @ weighted
             block[0, 1:] = block[1:, 0] = across
             block[0, 0] = np.einsum("ij,ij,ij->", weighted, slope, slope) - weights @ mean[some] ** 2
-    return Groups(gradient, hessian)
+    return Derivatives(gradient, hessian)
 
 
 def change(params: FloatArray, slopes: FloatArray, which: tuple[IntArray, ...]) -> FloatArray:
@@ -98,13 +98,13 @@ def change(params: FloatArray, slopes: FloatArray, which: tuple[IntArray, ...]) 
     return np.asarray(mine[:, :1] * slopes + mine[:, 1:])
 
 
-def fold_of(rows: Sample) -> IntArray:
+def fold_of(rows: FoldedRows) -> IntArray:
     """Return the fold of each row."""
     return np.repeat(np.arange(len(rows.folds)), [f.stop - f.start for f in rows.folds])
 
 
 def fitted(
-    rows: Sample, logits: FloatArray, slopes: FloatArray, shrinkage: Shrinkage, n_cells: int
+    rows: FoldedRows, logits: FloatArray, slopes: FloatArray, shrinkage: Shrinkage, n_cells: int
 ) -> FloatArray:
     """Return (t, d) of each cell, fitted to all its rows by Newton's method with clipped steps."""
     params = np.zeros((n_cells, 1 + logits.shape[1]))
@@ -117,7 +117,7 @@ def fitted(
     return params
 
 
-def candidates(rows: Sample, base: Entry, n_cells: int, settings: Settings) -> Iterator[Entry]:
+def cell_candidates(rows: FoldedRows, base: Entry, n_cells: int, settings: Settings) -> Iterator[Entry]:
     """Yield candidates in which cells differ from the best common calibration, from strong to weak ridges."""
     slopes = base.logits - rows.weights @ base.logits / rows.weights.sum()
     q = evaluate(base.logits, rows.labels)[1]
@@ -130,7 +130,7 @@ def candidates(rows: Sample, base: Entry, n_cells: int, settings: Settings) -> I
             params = groups.step(shrinkage, nothing, leave_out=True)
             logits = base.logits + change(params, slopes, where)
 
-            def final(all_rows: Sample, shrinkage: Shrinkage = shrinkage) -> Calibration:
+            def final(all_rows: FoldedRows, shrinkage: Shrinkage = shrinkage) -> Calibration:
                 return _cell_calibration(base.final(all_rows), all_rows, shrinkage, n_cells, settings)
 
             losses = evaluate(logits, rows.labels)[0]
@@ -138,7 +138,7 @@ def candidates(rows: Sample, base: Entry, n_cells: int, settings: Settings) -> I
 
 
 def _cell_calibration(
-    common: Calibration, rows: Sample, shrinkage: Shrinkage, n_cells: int, settings: Settings
+    common: Calibration, rows: FoldedRows, shrinkage: Shrinkage, n_cells: int, settings: Settings
 ) -> Calibration:
     """Return the common calibration with the changes of each cell, fitted to all its rows."""
     if common.family == "none":

@@ -27,7 +27,8 @@ from metricfit.commands.scores import Scores, as_class, larger_than_memory, read
 from metricfit.commands.summary import number
 from metricfit.commands.tables import check_output
 from metricfit.commands.terminal import show
-from metricfit.data.axes import Axes, distinct_labels
+from metricfit.data.axes import Axes
+from metricfit.data.labels import distinct_labels
 from metricfit.exceptions import InfeasibleError, UnconfirmedError
 from metricfit.functions.binding import Binding
 from metricfit.methods import FEASIBLE, choose

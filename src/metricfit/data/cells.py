@@ -13,21 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.columns import factorize, is_frame, read_frame
-from metricfit.data.validation import check_lengths, label
-from metricfit.messages import rows_text, some, unknown
-from metricfit.types import BoolArray, IntArray, Label
-
-ARGUMENT = "sensitive_features"
-DEFAULT_NAME = "group"
-# The next move of an error about an attribute that is not there; the command line cuts it off and has another.
-MISSING_ATTRIBUTE = (
-    f"; pass {ARGUMENT}= with that column, or attributes= of MetricClassifier to name a column of X"
+from metricfit.data.attributes import (
+    ARGUMENT,
+    MISSING,
+    MISSING_ATTRIBUTE,
+    MISSING_RULES,
+    attribute_codes,
+    matching_columns,
+    read_attributes,
 )
-# The value of an attribute that a row does not have, where such rows are a cell of their own.
-MISSING = "(missing)"
-MISSING_RULES = ("error", "cell")
-UNSEEN_RULES = ("error", "overall")
+from metricfit.data.validation import label
+from metricfit.messages import pairs_text, rows_text, some, unknown
+from metricfit.types import BoolArray, IntArray, Label
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,7 @@ class Cells:
         prefix: IntArray = np.zeros(n_rows, dtype=np.intp)
         cells: list[tuple[Label, ...]] = [()]
         for name, column in columns.items():
-            values, codes = _factorize(column, name, n_rows, MISSING if missing == "cell" else None)
+            values, codes = attribute_codes(column, name, n_rows, MISSING if missing == "cell" else None)
             # Renumbering after each column keeps the keys small however many columns there are.
             keys, prefix = _compact(prefix * len(values) + codes, len(cells) * len(values))
             cells = [(*cells[key // len(values)], values[key % len(values)]) for key in keys.tolist()]
@@ -152,13 +149,13 @@ class Cells:
         >>> cells.encode(["M", "F"], 2)
         array([1, 0], dtype=int32)
         """
-        columns = self._matching(sensitive_features)
+        columns = matching_columns(self.names, sensitive_features)
         prefix: IntArray = np.zeros(n_rows, dtype=np.intp)
         raw: list[tuple[list[Label], IntArray]] = []
         tables, cells = self._tree
         for name, known, table in zip(self.names, self._value_codes, tables, strict=True):
             gap = MISSING if MISSING in known or unseen == "overall" else None
-            values, codes = _factorize(columns[name], name, n_rows, gap)
+            values, codes = attribute_codes(columns[name], name, n_rows, gap)
             raw.append((values, codes))
             translate = np.array([known.get(value, -1) for value in values], dtype=np.intp)[codes]
             bad = (prefix < 0) | (translate < 0)
@@ -261,66 +258,16 @@ class Cells:
             tables.append(table)
         return tables, np.argsort(prefix)
 
-    def _matching(self, sensitive_features: Any) -> dict[str, Any]:
-        """Return a column for each attribute."""
-        if not self.names:
-            return {}
-        wanted = some(self.names, limit=10)
-        if sensitive_features is None:
-            raise ValueError(
-                f"{ARGUMENT} is needed: the decisions depend on {wanted}; pass these "
-                f"columns, or name them as columns of X by attributes= of MetricClassifier"
-            )
-        columns = read_attributes(sensitive_features)
-        if not is_frame(sensitive_features) and len(self.names) == 1:
-            (name, column), *_ = columns.items()
-            if DEFAULT_NAME in (name, self.names[0]):  # one of the two never had a name to differ by
-                return {self.names[0]: column}
-        missing = [name for name in self.names if name not in columns]
-        if missing:
-            raise ValueError(
-                f"{ARGUMENT} lacks the columns {some(missing)}; it has {some(columns) or 'none'}. Pass a "
-                f"frame with the columns {wanted}"
-            )
-        return columns
-
     def _raise_unseen(self, rows: IntArray, raw: list[tuple[list[Label], IntArray]]) -> None:
         combinations = zip(
             *([values[code] for code in codes[rows].tolist()] for values, codes in raw), strict=True
         )
-        texts = [
-            ", ".join(f"{name}={value!r}" for name, value in zip(self.names, cell, strict=True))
-            for cell in dict.fromkeys(combinations)
-        ]
+        texts = [pairs_text(self.names, cell) for cell in dict.fromkeys(combinations)]
         shown = "; ".join(texts[:5]) + (f" and {len(texts) - 5} more" if len(texts) > 5 else "")
         raise ValueError(
             f"{ARGUMENT} has values not seen in fit in {rows_text(rows)}: {shown}. Map them to known values, "
             f"fit again with rows that have them, or fit with unseen='overall'"
         )
-
-
-def read_attributes(sensitive_features: Any) -> dict[str, Any]:
-    """Return attribute columns by name, whatever they came in."""
-    if is_frame(sensitive_features):
-        return read_frame(sensitive_features, ARGUMENT)
-    if getattr(sensitive_features, "ndim", 1) == 2:
-        raise ValueError(
-            f"{ARGUMENT} is a two-dimensional array without column names; pass a frame, or a dict of "
-            f"columns, so that the attributes have names"
-        )
-    if isinstance(sensitive_features, str) or not hasattr(sensitive_features, "__len__"):
-        raise ValueError(f"{ARGUMENT} must be a frame or one value per row; got {sensitive_features!r}")
-    name = getattr(sensitive_features, "name", None)
-    return {name if isinstance(name, str) and name else DEFAULT_NAME: sensitive_features}
-
-
-def _factorize(
-    column: Any, name: str, n_rows: int, missing: Label | None = None
-) -> tuple[list[Label], IntArray]:
-    where = f"{ARGUMENT} column {name!r}"
-    values, codes = factorize(column, where, missing)
-    check_lengths(**{"the data": n_rows, where: len(codes)})
-    return values, codes
 
 
 def _places(table: IntArray, keys: IntArray) -> IntArray:

@@ -24,6 +24,19 @@ def is_frame(data: object) -> bool:
     return isinstance(data, Mapping) or hasattr(data, "columns")
 
 
+def frame_columns(frame: Any) -> list[Any]:
+    """Return the names of the columns of a frame or mapping, in their order; pyarrow calls its arrays "columns".
+
+    Examples
+    --------
+    >>> frame_columns({"sex": ["F"], "age": [30]})
+    ['sex', 'age']
+    """
+    if isinstance(frame, Mapping):
+        return list(frame)
+    return list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+
+
 def read_frame(frame: Any, name: str) -> dict[str, Any]:
     """Return the columns of a frame or mapping by name.
 
@@ -43,10 +56,7 @@ def read_frame(frame: Any, name: str) -> dict[str, Any]:
     >>> read_frame({"sex": ["F", "M"]}, "sensitive_features")
     {'sex': ['F', 'M']}
     """
-    if isinstance(frame, Mapping):
-        names: list[Any] = list(frame)
-    else:
-        names = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+    names = frame_columns(frame)
     wrong = [column for column in names if not isinstance(column, str)]
     if wrong:
         raise ValueError(f"{name} has a column named {wrong[0]!r}; column names must be strings, rename it")
@@ -66,9 +76,7 @@ def column_labels(frame: Any) -> tuple[Label, ...] | None:
     >>> column_labels(pd.DataFrame(np.eye(2))), column_labels(pd.DataFrame(np.eye(2), columns=["a", "b"]))
     (None, ('a', 'b'))
     """
-    if isinstance(frame, Mapping):
-        return _labels(list(frame))
-    return _labels(list(frame.column_names if hasattr(frame, "column_names") else frame.columns))
+    return _labels(frame_columns(frame))
 
 
 def row_labels(frame: Any) -> tuple[Label, ...] | None:
@@ -112,6 +120,17 @@ def order_of(names: Sequence[Label], wanted: Sequence[Label]) -> list[int] | Non
     return None
 
 
+def sort_key(value: Label) -> tuple[bool, Label]:
+    """Return what labels are sorted by: numbers come before texts.
+
+    Examples
+    --------
+    >>> sorted(["b", 2, "a", 1], key=sort_key)
+    [1, 2, 'a', 'b']
+    """
+    return isinstance(value, str), value
+
+
 def factorize(column: Any, name: str, missing: Label | None = None) -> tuple[list[Label], IntArray]:
     """Return the sorted distinct values of a column and each row's index among them.
 
@@ -151,7 +170,7 @@ def factorize(column: Any, name: str, missing: Label | None = None) -> tuple[lis
         raw, places = _distinct_objects(filled, name)
         codes = places[codes]
     values = [label(value, f"a value of {name}") for value in raw]
-    order = sorted(range(len(values)), key=lambda i: (isinstance(values[i], str), values[i]))
+    order = sorted(range(len(values)), key=lambda i: sort_key(values[i]))
     if order == list(range(len(values))):
         return values, codes
     rank = np.empty(len(order), dtype=np.intp)

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.axes import Axes, JointAxes, class_labels, distinct_labels, encode_labels
+from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.columns import factorize
+from metricfit.data.labels import distinct_labels, encode_labels
 from metricfit.data.validation import check_lengths, check_weights
+from metricfit.messages import pairs_text
 from metricfit.types import FloatArray, Label
 
-__all__ = ["Axes", "Cells", "Confusion", "JointAxes", "class_labels", "encode_labels"]
-
-SUM_TOLERANCE = 1e-6
+SHARE_TOLERANCE = 1e-6
 SHOWN_ROWS, SHOWN_COLUMNS = 10, 8
 
 
@@ -51,9 +51,9 @@ class Confusion:
             raise ValueError(
                 f"values must have shape {axes.shape} (cells, classes, decisions); got {tensor.shape}"
             )
-        if not np.isfinite(tensor).all() or tensor.min() < -SUM_TOLERANCE:
+        if not np.isfinite(tensor).all() or tensor.min() < -SHARE_TOLERANCE:
             raise ValueError("values must be finite and not negative: they are shares of the population")
-        if abs(tensor.sum() - 1) > SUM_TOLERANCE:
+        if abs(tensor.sum() - 1) > SHARE_TOLERANCE:
             raise ValueError(
                 f"values must sum to 1; they sum to {tensor.sum():.6g}. Pass values / values.sum()"
             )
@@ -159,7 +159,7 @@ class Confusion:
         inside = self.cells.mask(**where)
         values = self.values[inside]
         if not values.sum() > 0:
-            text = ", ".join(f"{name}={value!r}" for name, value in where.items())
+            text = pairs_text(where, where.values())
             raise ValueError(
                 f"no row lies in the slice at({text}); ask for a combination of values that occurs"
             )

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.types import FloatArray
 
 Layout = Literal["diagonal", "full"]

@@ -1,29 +1,73 @@
-"""The rows a problem is solved on: probabilities, label codes, cell codes and weights, checked once."""
+"""Rows as arrays: probabilities, label codes, cell codes and weights, checked once and then used by all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
-from metricfit.data.axes import distinct_labels, in_class_order
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.data.columns import is_frame
-from metricfit.data.confusion import Axes, Cells, class_labels, encode_labels
-from metricfit.data.validation import check_lengths, check_proba, check_weights
+from metricfit.data.labels import class_labels, encode_labels, in_class_order
+from metricfit.data.validation import check_lengths, check_proba, check_several_classes, check_weights
 from metricfit.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Checked data; ``labels`` and ``cells`` are codes, None stands for one cell and for equal weights."""
+class RowArrays:
+    """Some rows: all of a problem, or a block of them.
 
-    axes: Axes
+    Parameters
+    ----------
+    proba : array of shape (rows, n)
+        Class probabilities, float32 or float64.
+    labels : int array of shape (rows,) or None
+        Codes of the classes; None where the probabilities are counted as soft labels.
+    cells : int array of shape (rows,) or None
+        Codes of the cells; None when there is one.
+    weights : float64 array of shape (rows,) or None
+        Weights; None when all rows count alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = RowArrays(np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([0, 1]), None, None)
+    >>> len(rows), rows[1:].labels
+    (2, array([1]))
+    """
+
     proba: FloatArray
-    labels: IntArray
+    labels: IntArray | None
     cells: IntArray | None
     weights: FloatArray | None
+
+    def __len__(self) -> int:
+        return int(self.proba.shape[0])
+
+    def __getitem__(self, places: slice | IntArray) -> Self:
+        """Return some of the rows, with the weights that they have."""
+        return replace(
+            self,
+            proba=self.proba[places],
+            labels=None if self.labels is None else self.labels[places],
+            cells=None if self.cells is None else self.cells[places],
+            weights=None if self.weights is None else self.weights[places],
+        )
+
+    def soft(self) -> RowArrays:
+        """Return the rows without labels, so that their probabilities are counted as soft labels."""
+        return RowArrays(self.proba, None, self.cells, self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(RowArrays):
+    """The labelled rows of a problem, with the names that their codes stand for; weights sum to 1."""
+
+    labels: IntArray
+    axes: Axes
 
     @classmethod
     def of(
@@ -49,23 +93,14 @@ class Rows:
         names = class_labels(y, classes, checked.shape[1] // len(cells) if blind else checked.shape[1])
         if is_frame(proba) and not blind:
             checked = check_proba(in_class_order(proba, names))
-        if len(names) < 2:
-            raise ValueError(
-                "proba has one column, so there is one class and nothing to decide; give two or more"
-            )
-        axes = Axes(names, distinct_labels(decisions, "decisions") if decisions is not None else (), cells)
+        check_several_classes(len(names))
+        axes = Axes.of(names, decisions, cells)
         weights = check_weights(sample_weight, checked.shape[0])
         shares = None if weights is None else weights / weights.sum()
         labels = encode_labels(y, names)
         if blind:
-            return cls(axes.blind(), checked, codes * np.int32(axes.n) + labels, None, shares)
-        return cls(
-            axes,
-            checked,
-            labels,
-            codes if len(cells) > 1 else None,
-            shares,
-        )
+            return cls(checked, codes * np.int32(axes.n) + labels, None, shares, axes.blind())
+        return cls(checked, labels, codes if len(cells) > 1 else None, shares, axes)
 
     @property
     def seen(self) -> tuple[Axes, IntArray | None, IntArray]:
@@ -76,16 +111,10 @@ class Rows:
         cells, labels = np.divmod(self.labels, axes.n)
         return axes, cells, labels
 
-    def __len__(self) -> int:
-        return int(self.proba.shape[0])
-
-    def take(self, places: IntArray, renormalise: bool = True) -> Rows:
-        """Return some of the rows, with the same axes; weights add up to 1 again unless told otherwise."""
-        weights = None if self.weights is None else self.weights[places]
-        if weights is not None and renormalise:
-            weights = weights / weights.sum()
-        cells = None if self.cells is None else self.cells[places]
-        return Rows(self.axes, self.proba[places], self.labels[places], cells, weights)
+    def take(self, places: IntArray) -> Rows:
+        """Return some of the rows as rows of their own, whose weights sum to 1 again."""
+        some = self[places]
+        return some if some.weights is None else replace(some, weights=some.weights / some.weights.sum())
 
     @property
     def attributes(self) -> dict[str, Any] | None:
@@ -97,6 +126,29 @@ class Rows:
         """Return the class priors of each cell, counted by labels."""
         counts = strata(self.labels, self.cells, self.weights, len(self.axes.cells), self.axes.n)
         return np.asarray(counts / counts.sum())
+
+
+def joined(blocks: Sequence[RowArrays]) -> RowArrays:
+    """Return the rows of several blocks, one after the other; either all or none have labels, cells and weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = RowArrays(np.array([[0.5, 0.5]]), np.array([1]), None, None)
+    >>> joined([one, one]).labels
+    array([1, 1])
+    """
+    if len(blocks) == 1:
+        return blocks[0]
+    labels = [block.labels for block in blocks if block.labels is not None]
+    cells = [block.cells for block in blocks if block.cells is not None]
+    weights = [block.weights for block in blocks if block.weights is not None]
+    return RowArrays(
+        np.concatenate([block.proba for block in blocks]),
+        np.concatenate(labels) if labels else None,
+        np.concatenate(cells) if cells else None,
+        np.concatenate(weights) if weights else None,
+    )
 
 
 def flat_pairs(proba: Any, cells: int) -> Any:

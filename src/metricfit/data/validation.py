@@ -1,4 +1,4 @@
-"""Checks of what users hand in.
+"""Checks of labels, lengths, weights and probabilities that users hand in.
 
 Every check returns the array to work with and leaves the user's own untouched. A message names the argument,
 what is wrong, in how many rows and which are the first, and what to do next.
@@ -15,7 +15,7 @@ from metricfit.messages import brief, rows_text
 from metricfit.types import FloatArray, IntArray, Label
 
 SUM_TOLERANCE = 1e-3
-# Half precision keeps 11 bits, so honest rows of many classes miss 1 by more than the others' tolerance.
+# Half precision keeps 11 bits, so right rows of many classes miss 1 by more than the others' tolerance.
 HALF_SUM_TOLERANCE = 1e-2
 # Larger blocks would be faster, but not on workers of Dask, where memory of their size goes back to the system at once.
 BLOCK_ENTRIES = 1 << 18
@@ -87,6 +87,19 @@ def check_lengths(**sizes: int | Sized | None) -> int:
             f"lengths differ: {first} has {rows} rows, {rest}; pass one entry per row in each of them"
         )
     return next(iter(lengths.values()), 0)
+
+
+def check_several_classes(n: int) -> None:
+    """Raise unless there are two or more classes to decide between.
+
+    Examples
+    --------
+    >>> check_several_classes(2)
+    """
+    if n < 2:
+        raise ValueError(
+            "proba has one column, so there is one class and nothing to decide; give two or more"
+        )
 
 
 def check_weights(
@@ -237,7 +250,7 @@ def _check_rows(array: FloatArray, name: str, tolerance: float) -> None:
     for where in row_blocks(rows, columns):
         block = array[where]
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-            # Twice as fast as a sum over short rows, but less exact; the slow way has the last word.
+            # Twice as fast as a sum over short rows, but less exact; where the two differ, the slow sum decides.
             if block.min() >= 0 and np.abs(np.einsum("ij->i", block) - 1).max() <= tolerance:  # False for NaN
                 continue
             off = np.abs(block.sum(axis=1, dtype=np.float64) - 1)

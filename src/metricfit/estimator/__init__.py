@@ -1,4 +1,4 @@
-"""`MetricClassifier`: the scikit-learn door to the flow."""
+"""`MetricClassifier`: a scikit-learn estimator whose decisions are fitted to a metric under constraints."""
 
 from metricfit.estimator.classifier import MetricClassifier
 

@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any, Literal, Self
 
-import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from metricfit.data.confusion import Axes, Cells, encode_labels
-from metricfit.data.rows import Rows
-from metricfit.data.validation import check_proba, check_weights
-from metricfit.estimator.blockwise import attribute_blocks, is_dask, proba_blocks
+from metricfit.estimator.blockwise import is_dask
 from metricfit.estimator.decider import Decider
+from metricfit.estimator.fitting import Fitted, fit_blocks, fit_rows
 from metricfit.estimator.inputs import (
-    attribute_names,
-    attributes_of,
-    classes_of,
-    one_kind,
-    rehearse,
     seed_of,
 )
-from metricfit.estimator.joint import fit_joint
 from metricfit.estimator.parameters import check_parameters
 from metricfit.methods import Method
-from metricfit.options import Options, threads
-from metricfit.oracles import PluginOracle, RetrainOracle
-from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
-from metricfit.result import Result
-from metricfit.solving import confirmed, optimize, solve, with_expected
-from metricfit.trust.confidence import kept_apart
-from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
-
-# One of so many rows is kept apart for confidence: of a model that needs rows itself, and of one that needs none.
-MODEL_SHARE, FROZEN_SHARE = 3, 2
+from metricfit.problem import ConstraintLike, ObjectiveLike
 
 
 class MetricClassifier(Decider):
@@ -57,8 +36,9 @@ class MetricClassifier(Decider):
         What to keep, for example ``[mf.precision("fraud") >= 0.9]``.
     method : str or Method, default="auto"
         How to solve, see `optimize`.
-    confusion : {"labels", "model"}, default="labels"
-        Count labels, or trust the probabilities as soft labels. With the latter the bound is a proof.
+    confusion : {"labels", "calibrated", "model"}, default="labels"
+        Count labels; or calibrate the probabilities on them and count these as soft labels; or trust the probabilities
+        as they are. With soft labels the bound is a proof, given that the probabilities are right.
     oracle : {"plugin", "retrain"}, default="plugin"
         How a linear loss is minimised: by rules on the probabilities of one model, or by training the base classifier
         again with the costs as weights, see `RetrainOracle`. The policy is then a `ModelPolicy`, a mixture of models,
@@ -223,183 +203,19 @@ class MetricClassifier(Decider):
         check_parameters(self)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        if frozen:
+        if isinstance(self.estimator, FrozenEstimator):
             check_is_fitted(self.estimator)
-        if is_dask(X):
-            if self.oracle == "retrain":
-                raise ValueError(
-                    "X is a Dask collection, which oracle='retrain' does not take; pass rows in memory"
-                )
-            return self._fit_blocks(X, y, sensitive_features, sample_weight, frozen)
-        X, y = indexable(X, column_or_1d(one_kind(y), warn=True))
-        check_classification_targets(y)
-        classes = np.asarray(self.estimator.classes_) if frozen else classes_of(y)
-        weights = check_weights(sample_weight, len(y))
-        features = attributes_of(X, self.attributes, sensitive_features)
-        cells, codes = Cells.observe(features, len(y), self.missing)
-        problem = Problem.of(self.objective, self.constraints)
-        decisions: Any = () if self.decisions is None else tuple(self.decisions)
-        axes = Axes(tuple(classes), decisions, cells)
-        rehearse(problem, axes, self.method, y, codes, weights, soft=self.confusion == "model")
-
         seed = seed_of(self.random_state)
-        if self.oracle == "retrain":
-            trainer = RetrainOracle(
-                self.estimator,
-                X,
-                y,
-                classes=axes.classes,
-                decisions=axes.decisions,
-                sensitive_features=features,
-                sample_weight=weights,
-            )
-            result = with_expected(problem, trainer, solve(problem, trainer, self._options(seed)))
-            return self._kept(fit_clone(self.estimator, X, y, weights), result, classes, seed)
-        if self.confidence is not None:
-            return self._fit_confirmed(X, y, problem, axes, codes, weights, frozen, seed)
-        if self.blind:
-            model, held_out = fit_joint(
-                self.estimator,
-                X,
-                codes * np.int32(axes.n) + encode_labels(y, axes.classes),
-                len(axes.blind().seen.cells),
-                classes,
-                cv=self.cv,
-                sample_weight=weights,
-                n_jobs=self.n_jobs,
-                dropped=attribute_names(self.attributes, sensitive_features),
-            )
-        else:
-            held_out, model = self._held_out(X, y, classes, weights, frozen)
-        if not held_out.whole(len(y)):
-            features = cells.columns(codes[held_out.rows])
-        result = self._tuned(
-            held_out.proba, y[held_out.rows], problem, axes, features, held_out.weights(weights), seed
-        )
-        model = fit_clone(self.estimator, X, y, weights) if model is None else model
-        return self._kept(model, result, classes, seed, held_out)
+        fit = fit_blocks if is_dask(X) else fit_rows
+        return self._kept(fit(self, X, y, sensitive_features, sample_weight, seed), seed)
 
-    def _options(self, seed: int | None) -> Options:
-        return Options(self.method, self.tol, self.max_calls, self.max_seconds, seed, verbose=self.verbose)
-
-    def _held_out(self, X: Any, y: Any, classes: Any, weights: Any, frozen: bool) -> tuple[OutOfFold, Any]:
-        """Return the probabilities to tune on, and the model if it is fitted already."""
-        if frozen or self.cv is None:
-            model = self.estimator if frozen else fit_clone(self.estimator, X, y, weights)
-            return OutOfFold(np.arange(len(y)), class_proba(model, X, classes)), model
-        made = cross_fit(self.estimator, X, y, classes, cv=self.cv, sample_weight=weights, n_jobs=self.n_jobs)
-        return made, None
-
-    def _fit_confirmed(
-        self,
-        X: Any,
-        y: Any,
-        problem: Problem,
-        axes: Axes,
-        codes: Any,
-        weights: Any,
-        frozen: bool,
-        seed: int | None,
-    ) -> Self:
-        """Fit with a confidence: some rows are kept from model, calibration and policy, and test them."""
-        if (
-            self.cv is not None
-            and not frozen
-            and not isinstance(self.cv, Integral)
-            and not hasattr(self.cv, "split")
-        ):
-            raise ValueError(
-                "cv lists rows, of which confidence has to keep some apart; pass a number of folds or a splitter"
-            )
-        labels = encode_labels(y, axes.classes)
-        classes = np.asarray(self.estimator.classes_) if frozen else classes_of(y)
-        apart = kept_apart(labels, codes, FROZEN_SHARE if frozen else MODEL_SHARE, seed or 0)
-
-        def part(which: Any) -> tuple[Any, Any, Any]:
-            return _safe_indexing(X, which), y[which], None if weights is None else weights[which]
-
-        def rows(which: Any, proba: Any, times: Any = None) -> Rows:
-            share = times if times is not None or weights is None else weights[which]
-            share = None if share is None else share / share.sum()
-            cells = codes[which] if len(axes.cells) > 1 else None
-            return Rows(axes, check_proba(proba, axes.n), labels[which], cells, share)
-
-        tuning, kept = np.flatnonzero(~apart), np.flatnonzero(apart)
-        some = part(tuning)
-        held_out, model = self._held_out(*some[:2], classes, some[2], frozen)
-        model = fit_clone(self.estimator, *some) if model is None else model
-        tuned = rows(tuning[held_out.rows], held_out.proba, held_out.weights(some[2]))
-        result = confirmed(
-            problem,
-            PluginOracle(tuned, self.confusion, threads(self.n_jobs)),
-            rows(kept, class_proba(model, part(kept)[0], classes)),
-            float(self.confidence),  # type: ignore[arg-type]
-            self._options(seed),
-        )
-        held_out = OutOfFold(tuning[held_out.rows], held_out.proba)
-        return self._kept(model, result, classes, seed, held_out)
-
-    def _fit_blocks(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, frozen: bool) -> Self:
-        """Fit to Dask collections: probabilities are computed where the blocks are."""
-        if self.blind:
-            raise ValueError(
-                "X is a Dask collection, for which blind=True has no model of cells; pass rows in memory"
-            )
-        if self.confidence is not None:
-            raise ValueError(
-                "confidence keeps rows apart, which a Dask collection cannot do; pass a part of it as arrays"
-            )
-        if not frozen and self.cv is not None:
-            raise ValueError(
-                "X is a Dask collection, of which cv cannot hold out rows; pass a fitted model, "
-                "FrozenEstimator(model), or cv=None with an estimator whose fit takes Dask collections"
-            )
-        model = self.estimator if frozen else fit_clone(self.estimator, X, y, sample_weight)
-        classes = np.asarray(model.classes_)
-        features = attribute_blocks(X, self.attributes, sensitive_features)
-        problem = Problem.of(self.objective, self.constraints)
-        axes = Axes(tuple(classes), () if self.decisions is None else tuple(self.decisions))  # type: ignore[arg-type]
-        proba, seed = proba_blocks(model, X, classes), seed_of(self.random_state)
-        result = self._tuned(proba, y, problem, axes, features, sample_weight, seed)
-        return self._kept(model, result, classes, seed)
-
-    def _tuned(
-        self, proba: Any, y: Any, problem: Problem, axes: Axes, features: Any, weights: Any, seed: int | None
-    ) -> Result:
-        return optimize(
-            proba,
-            y,
-            problem.objective,
-            problem.constraints,
-            classes=axes.classes,
-            decisions=axes.decisions,
-            sensitive_features=features,
-            sample_weight=weights,
-            method=self.method,
-            confusion=self.confusion,
-            blind=self.blind,
-            missing=self.missing,
-            unseen=self.unseen,
-            expect=True,
-            tol=self.tol,
-            max_calls=self.max_calls,
-            max_seconds=self.max_seconds,
-            n_jobs=self.n_jobs,
-            random_state=seed,
-            verbose=self.verbose,
-        )
-
-    def _kept(
-        self, model: Any, result: Result, classes: Any, seed: int | None, tuned_on: OutOfFold | None = None
-    ) -> Self:
+    def _kept(self, fitted: Fitted, seed: int | None) -> Self:
         """Set everything that is fitted, at the end: a fit that fails leaves the object as it was."""
-        self.estimator_ = model
-        self.result_, self.policy_ = result, result.policy
-        self.classes_, self._seed = classes, seed
+        self.estimator_, self.classes_ = fitted.model, fitted.classes
+        self.result_, self.policy_, self._seed = fitted.result, fitted.result.policy, seed
         self.__dict__.pop("tuned_on_", None)
-        if self.keep_proba and tuned_on is not None:
-            self.tuned_on_ = tuned_on
+        if self.keep_proba and fitted.tuned_on is not None:
+            self.tuned_on_ = fitted.tuned_on
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.estimator_, name):

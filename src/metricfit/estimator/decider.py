@@ -131,7 +131,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.policy_.decision_proba(*self._inputs(X, sensitive_features))
 
     def score(self, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None) -> float:
-        """Return the accuracy of the decisions, as all of scikit-learn's classifiers do.
+        """Return the objective that the decisions reach.
 
         Higher is better: an objective to minimise has its sign turned. The policy is judged by its decision
         probabilities. For another metric pass ``scoring=metric.scorer()`` to scikit-learn's tools; with constraints,

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from metricfit.data.columns import is_frame
-from metricfit.data.confusion import Axes, encode_labels
+from metricfit.data.axes import Axes
+from metricfit.data.columns import frame_columns, is_frame
+from metricfit.data.labels import encode_labels
 from metricfit.data.rows import strata
 from metricfit.messages import unknown
 from metricfit.methods import Method, choose
@@ -95,7 +96,7 @@ def attributes_of(X: Any, attributes: str | Iterable[str] | None, sensitive_feat
             f"columns; pass a frame. If an earlier step of a pipeline took the names, move it into the "
             f"estimator: MetricClassifier(make_pipeline(step, model), attributes={names})"
         )
-    columns = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    columns = frame_columns(X)
     for name in names:
         if name not in columns:
             raise ValueError(unknown("column of X in attributes:", name, columns))
@@ -115,7 +116,7 @@ def seed_of(random_state: Any) -> int | None:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def rehearse(
+def check_problem(
     problem: Problem,
     axes: Axes,
     method: str | Method,
@@ -132,7 +133,7 @@ def rehearse(
     --------
     >>> import numpy as np
     >>> problem = Problem.of("g_mean", ["recall('b') >= 0.9"])
-    >>> rehearse(problem, Axes((0, 1)), "auto", [0, 1], np.zeros(2, int), None, False)
+    >>> check_problem(problem, Axes((0, 1)), "auto", [0, 1], np.zeros(2, int), None, False)
     Traceback (most recent call last):
     ValueError: unknown class 'b'. Known: 0, 1
     """

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 
+from metricfit.data.columns import frame_columns
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
 from metricfit.types import FloatArray, IntArray
 
@@ -126,14 +127,14 @@ def without(X: Any, names: Sequence[str]) -> Any:
     """
     if not names:
         return X
-    columns = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    columns = frame_columns(X)
     present = [name for name in names if name in columns]
     if hasattr(X, "loc"):
         return X.drop(columns=present)
     return X.drop(present) if present else X
 
 
-def candidates(estimator: Any, n_classes: int) -> list[Any]:
+def joint_models(estimator: Any, n_classes: int) -> list[Any]:
     """Return the models of pairs to choose from; a frozen estimator knows the classes, but not the cells."""
     if isinstance(estimator, FrozenEstimator):
         return [ClassThenCell(estimator, clone(estimator.estimator), n_classes)]
@@ -182,7 +183,7 @@ def fit_joint(
     """
     X, every = without(X, dropped), np.arange(cells * len(classes))
     found: list[tuple[float, Any, OutOfFold]] = []
-    for candidate in candidates(estimator, len(classes)):
+    for candidate in joint_models(estimator, len(classes)):
         if cv is None:
             model = fit_clone(candidate, X, pairs, sample_weight)
             held_out = OutOfFold(np.arange(len(pairs)), class_proba(model, X, every))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
-from metricfit.data.cells import UNSEEN_RULES
+from metricfit.data.attributes import UNSEEN_RULES
 from metricfit.messages import unknown
 from metricfit.options import check_options, threads
 from metricfit.policy.mixture import RANDOMIZE

@@ -11,11 +11,11 @@ import numpy as np
 from metricfit.data.confusion import Confusion
 from metricfit.exceptions import InfeasibleError
 from metricfit.explorer.asked import Asked
-from metricfit.groups import group_values
 from metricfit.metrics import Constraint, coverage, precision, recall
 from metricfit.problem import Problem
 from metricfit.report import words
 from metricfit.result import Result
+from metricfit.result.groups import group_values
 from metricfit.tradeoff import Frontier
 from metricfit.tradeoff.levels import nearest
 from metricfit.types import Label

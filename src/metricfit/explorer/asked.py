@@ -13,7 +13,7 @@ from metricfit.functions.binding import Binding
 from metricfit.messages import brief
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.options import CONFUSIONS
-from metricfit.oracles.base import Confusion as Kind
+from metricfit.oracles.base import Counting as Kind
 from metricfit.problem import Problem
 from metricfit.report.expected import even_margins
 

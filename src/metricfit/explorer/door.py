@@ -9,7 +9,7 @@ from metricfit.data.rows import Rows
 from metricfit.explorer.asked import Asked
 from metricfit.explorer.workbench import Workbench
 from metricfit.options import CONFUSIONS, Options, threads
-from metricfit.oracles.base import Confusion as Kind
+from metricfit.oracles.base import Counting as Kind
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 
 if TYPE_CHECKING:

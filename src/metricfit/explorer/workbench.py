@@ -15,7 +15,7 @@ from metricfit.explorer.turns import Turn
 from metricfit.metrics import Constraint
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
-from metricfit.oracles.base import Confusion as Kind
+from metricfit.oracles.base import Counting as Kind
 from metricfit.oracles.remembering import Remembering
 from metricfit.problem import Problem
 from metricfit.report.expected import of_most_probable

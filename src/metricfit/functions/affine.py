@@ -17,12 +17,16 @@ FEW_ENTRIES = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """``M @ u + constant``, where M is the sum of ``value`` at ``row`` and ``column``, triple by triple."""
+    """``M @ u + constant``, where M is the sum of ``value`` at ``row`` and ``column``, triple by triple.
+
+    A matrix of at most ``few`` entries is kept as a dense one.
+    """
 
     row: IntArray
     column: IntArray
     value: FloatArray
     constant: FloatArray
+    few: int = FEW_ENTRIES
 
     def matrix(self, width: int) -> Any:
         """Return M as a sparse matrix for u of a width."""
@@ -32,7 +36,7 @@ class Affine:
     def _tables(self) -> tuple[Any, Any]:
         """M, only as wide as u is read, and its transpose, in the form that is applied fastest."""
         matrix = self.matrix(int(self.column.max(initial=-1)) + 1)
-        if np.prod(matrix.shape) <= FEW_ENTRIES:
+        if np.prod(matrix.shape) <= self.few:
             table = matrix.toarray()
             return table, table.T
         return matrix, matrix.T.tocsr()

@@ -1,4 +1,4 @@
-"""Smooth functions of a vector of rates, with slope and curvature: the only place where calculus is written.
+"""Smooth functions of a vector of rates: the value, gradient, Hessian and curvature of each.
 
 Each atom is a value, a gradient and a Hessian ``diag(d) + s r r'``. The separable ones can be written
 ``outer(sum_i inner(v_i))`` with a monotone ``outer``: minimising ``sum inner`` then gives the same rule,

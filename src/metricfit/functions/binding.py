@@ -16,68 +16,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout, expand, shape_of
 from metricfit.exceptions import Undefined
 from metricfit.functions.expression import Constant, Entries, Node
-from metricfit.types import BoolArray, FloatArray, IntArray, Label
+from metricfit.functions.linear import Linear, Triplets, entries_of
+from metricfit.functions.reach import ends
+from metricfit.messages import pairs_text
+from metricfit.types import BoolArray, FloatArray, Label
 
 # Larger batches of functions (all entries of a large matrix) are added without a search for equal ones.
 SHARED = 4096
-
-
-@dataclass(frozen=True)
-class Linear:
-    """A batch of linear functions of one n x k matrix: ``q`` rows of coefficients on each of its parts.
-
-    The parts are sparse arrays. ``full`` stands alone; ``diagonal``, ``column`` and ``row`` add up. Missing
-    parts are zero.
-    """
-
-    diagonal: Any = None
-    column: Any = None
-    row: Any = None
-    full: Any = None
-
-    @property
-    def size(self) -> int:
-        """Number of functions."""
-        return next(int(part.shape[0]) for part in self.parts if part is not None)
-
-    @property
-    def parts(self) -> tuple[Any, Any, Any, Any]:
-        """The four parts."""
-        return self.diagonal, self.column, self.row, self.full
-
-    @property
-    def constant(self) -> bool:
-        """Whether only row sums are used, which no decision changes."""
-        return self.diagonal is None and self.column is None and self.full is None
-
-    def scaled(self, by: FloatArray) -> Linear:
-        """Return the batch with each function multiplied by its own number."""
-        scale = np.broadcast_to(np.asarray(by, float), self.size)
-        return Linear(*(None if part is None else _scaled(part.tocsr(), scale) for part in self.parts))
-
-
-def _scaled(table: Any, scale: FloatArray) -> Any:
-    data = table.data * np.repeat(scale, np.diff(table.indptr))
-    return sp.csr_array((data, table.indices, table.indptr), table.shape)
-
-
-def of_matrix(coefficients: FloatArray, match: Any) -> Linear:
-    """Return ``sum_ij coefficients[i, j] C[i, j]``, in terms of diagonal and columns when they suffice."""
-    n, k = coefficients.shape
-    off = np.ones((n, k), bool)
-    named = np.flatnonzero(match >= 0)
-    off[match[named], named] = False
-    first = np.argmax(off, axis=0)
-    column = np.where(off.any(axis=0), coefficients[first, np.arange(k)], 0.0)
-    if not np.array_equal(coefficients[off], np.broadcast_to(column, (n, k))[off]):
-        return Linear(full=sp.csr_array(coefficients.reshape(1, -1)))
-    diagonal = np.zeros(k)
-    diagonal[named] = coefficients[match[named], named] - column[named]
-    return Linear(diagonal=sp.csr_array(diagonal[None]), column=sp.csr_array(column[None]))
 
 
 @dataclass(frozen=True)
@@ -111,7 +60,7 @@ class Binding:
         """Return the same binding, looking at one slice."""
         inside = replace(self, mask=self.mask & self.axes.cells.mask(**where))
         if not inside.mass > 0:
-            text = ", ".join(f"{name}={value!r}" for name, value in where.items())
+            text = pairs_text(where, where.values())
             raise ValueError(
                 f"no row lies in the slice at({text}){self.where()}; ask for values that occur together"
             )
@@ -138,10 +87,7 @@ class Binding:
         if self.mask.all():
             return ""
         cells = self.axes.cells
-        shown = [
-            ", ".join(f"{n}={v!r}" for n, v in zip(cells.names, cells.values[a], strict=True))
-            for a in np.flatnonzero(self.mask)[:3]
-        ]
+        shown = [pairs_text(cells.names, cells.values[a]) for a in np.flatnonzero(self.mask)[:3]]
         return f" where {' or '.join(shown)}{' or ...' if self.mask.sum() > 3 else ''}"
 
     def take(self, metric: Any) -> Node:
@@ -156,7 +102,7 @@ class Binding:
         constant = np.zeros(linear.size) if linear.row is None else linear.row @ self.prior
         if linear.constant:
             return Constant(np.asarray(constant))
-        low, high = self._reach(linear)
+        low, high = ends(linear, self.axes, self.prior)
         start = end = self.nodes[-1].stop if self.nodes else 0
         if linear.size <= SHARED:
             names = self._names(linear)
@@ -172,25 +118,12 @@ class Binding:
         """Return a key that equal functions share, so that metrics which read the same function share an entry of u."""
         names = [[self.mask.tobytes()] for _ in range(linear.size)]
         for part in linear.parts:
-            row, place, value = _entries(part)
+            row, place, value = entries_of(part)
             row, place, value = row[value != 0], place[value != 0], value[value != 0]
             ends = np.searchsorted(row, np.arange(linear.size + 1))
             for name, start, stop in zip(names, ends[:-1], ends[1:], strict=True):
                 name += [place[start:stop].tobytes(), value[start:stop].tobytes()]
         return [b"|".join(name) for name in names]
-
-    def _reach(self, linear: Linear) -> tuple[FloatArray, FloatArray]:
-        """Return the smallest and largest value, when every class may be decided as suits it."""
-        if linear.full is not None:
-            all_entries = _entries(linear.full)
-            low, high = (_most(linear.size, *all_entries, sign, self) for sign in (-1.0, 1.0))
-        else:
-            column = np.zeros((linear.size, self.axes.k))
-            row, place, data = _entries(linear.column)
-            column[row, place] = data
-            own = _entries(linear.diagonal)
-            low, high = (_most_of_columns(sign * column, *own, sign, self) for sign in (-1.0, 1.0))
-        return -low, high
 
     def extremes(self, node: Node) -> tuple[float, float]:
         """Return the ends of a linear node of size one over all tensors with these priors."""
@@ -225,8 +158,8 @@ class Binding:
     def _places(self, linear: Linear, layout: Layout) -> list[Triplets]:
         """Return the coefficients of a batch on the statistic of one cell."""
         n, k, match = self.axes.n, self.axes.k, self.axes.match
-        row, j, value = _entries(linear.diagonal)
-        across, column, share = _entries(linear.column)
+        row, j, value = entries_of(linear.diagonal)
+        across, column, share = entries_of(linear.column)
         if layout == "diagonal":
             return [(row, j, value), (across, k + column, share)]
         named = match[j] >= 0
@@ -234,53 +167,9 @@ class Binding:
         return [
             (row[named], match[j[named]] * k + j[named], value[named]),
             (np.tile(across, n), (each + column).ravel(), np.tile(share, n)),
-            _entries(linear.full),
+            entries_of(linear.full),
         ]
-
-
-Triplets = tuple[IntArray, IntArray, FloatArray]
-NOTHING: Triplets = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-
-
-def _entries(part: Any) -> Triplets:
-    """Return row, place and value of the coefficients that are not zero."""
-    if part is None:
-        return NOTHING
-    table = part.tocsr()
-    rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
-    return rows, table.indices.astype(np.int64), table.data
 
 
 def _join(parts: Sequence[Any]) -> Any:
     return np.concatenate(parts) if parts else np.zeros(0)
-
-
-def _most_of_columns(
-    column: FloatArray, row: IntArray, place: IntArray, value: FloatArray, sign: float, b: Binding
-) -> FloatArray:
-    """Return the largest values of functions of columns and diagonal.
-
-    For a row of a class, every decision has the coefficient of its column; the right one has the diagonal's
-    too.
-    """
-    best = column.max(axis=1)
-    second = np.partition(column, -2, axis=1)[:, -2] if b.axes.k > 1 else np.full(best.size, -np.inf)
-    there = column[row, place]
-    others = np.where(there == best[row], second[row], best[row])
-    gain = np.maximum(others, there + sign * value) - best[row]
-    share = np.append(b.prior, 0.0)[b.axes.match[place]]  # none where a decision names no class
-    return best * b.mass + np.bincount(row, share * gain, minlength=best.size)
-
-
-def _most(
-    size: int, row: IntArray, place: IntArray, value: FloatArray, sign: float, b: Binding
-) -> FloatArray:
-    """Return the largest values of functions of all entries: of each class the decision with most."""
-    # Only classes that a function mentions: n * k functions of n * k entries must not cost n ** 3.
-    pairs = row * b.axes.n + place // b.axes.k
-    groups, index, stored = np.unique(pairs, return_inverse=True, return_counts=True)
-    most = np.where(stored < b.axes.k, 0.0, -np.inf)
-    np.maximum.at(most, index, sign * value)
-    return np.asarray(
-        np.bincount(groups // b.axes.n, b.prior[groups % b.axes.n] * most, minlength=size), float
-    )

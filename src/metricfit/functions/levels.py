@@ -6,20 +6,22 @@ import numpy as np
 
 from metricfit.exceptions import NotConvex
 from metricfit.functions.curvature import Curvature
-from metricfit.functions.expression import Constant, Largest, Node, Stack, Sum, Total
+from metricfit.functions.expression import Constant, Node
+from metricfit.functions.extremes import Largest
 from metricfit.functions.nonlinear import Quotient
+from metricfit.functions.sums import Stack, Sum, Total
 from metricfit.types import FloatArray
 
-# A denominator up to here is nothing: the rounding error of a sum of shares, each known to 1e-16. One light row among
+# A denominator up to here is zero: the rounding error of a sum of shares, each known to 1e-16. One light row among
 # heavy ones is more, and a rate of it is a rate.
-NOTHING = 1e-13
+ZERO_DENOMINATOR = 1e-13
 
 
 def at_most(node: Node, limit: float) -> Node:
     """Return convex functions that are all <= 0 exactly where ``node <= limit``.
 
     A quotient is multiplied out (its denominator is never negative), a maximum is split, a rescaled metric is
-    unscaled; what remains must be convex. Where a denominator is zero the rate is one of nothing, and keeps
+    unscaled; what remains must be convex. Where a denominator is zero the rate is one of no rows, and keeps
     every limit.
     """
     match node:
@@ -55,14 +57,14 @@ def at_least(node: Node, limit: float) -> Node:
 
 
 def defined(node: Node, u: FloatArray) -> FloatArray:
-    """Return the values of a node where rates of nothing are NaN, and a maximum is over the others.
+    """Return the values of a node where rates of no rows are NaN, and a maximum is over the others.
 
-    This is how `at_most` and `at_least` see it: a precision where nothing was decided so keeps every limit,
+    This is how `at_most` and `at_least` see it: a precision of a class that no row is decided as keeps every limit,
     and the worst of several precisions is that of those there are.
     """
     match node:
         case Quotient(_, under, _):
-            return np.where(under.value(u) < NOTHING, np.nan, node.value(u))
+            return np.where(under.value(u) < ZERO_DENOMINATOR, np.nan, node.value(u))
         case Largest(part):
             values = defined(part, u)
             known = values[~np.isnan(values)]

@@ -1,144 +1,80 @@
-"""Linear functions of the n x k confusion matrix, as rows of coefficients: what rates are quotients of.
-
-Each is a function of a `Binding`, because labels become places only when data is there. A class that no
-decision names has no hits; a decision that names no class is never right.
-"""
+"""A batch of linear functions of one confusion matrix, as sparse rows of coefficients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.functions.binding import Binding, Linear
-from metricfit.types import Label
-
-Functional = Callable[[Binding], Linear]
+from metricfit.types import FloatArray, IntArray
 
 
-def unit(size: int, place: int) -> sp.csr_array:
-    """Return one row with a one at the given place; a place of -1 (no such class or decision) stays zero."""
-    row = np.zeros((1, size))
-    row[0, [place] if place >= 0 else []] = 1.0
-    return sp.csr_array(row)
+@dataclass(frozen=True)
+class Linear:
+    """A batch of linear functions of one n x k matrix: ``q`` rows of coefficients on each of its parts.
+
+    The parts are sparse arrays. ``full`` stands alone; ``diagonal``, ``column`` and ``row`` add up. Missing
+    parts are zero.
+    """
+
+    diagonal: Any = None
+    column: Any = None
+    row: Any = None
+    full: Any = None
+
+    @property
+    def size(self) -> int:
+        """Number of functions."""
+        return next(int(part.shape[0]) for part in self.parts if part is not None)
+
+    @property
+    def parts(self) -> tuple[Any, Any, Any, Any]:
+        """The four parts."""
+        return self.diagonal, self.column, self.row, self.full
+
+    @property
+    def constant(self) -> bool:
+        """Whether only row sums are used, which no decision changes."""
+        return self.diagonal is None and self.column is None and self.full is None
+
+    def scaled(self, by: FloatArray) -> Linear:
+        """Return the batch with each function multiplied by its own number."""
+        scale = np.broadcast_to(np.asarray(by, float), self.size)
+        return Linear(*(None if part is None else _scaled(part.tocsr(), scale) for part in self.parts))
 
 
-def decision_of(b: Binding, c: Label) -> int:
-    """Return the decision that names class c, or -1 when none does."""
-    named = np.flatnonzero(b.axes.match == b.axes.class_index(c))
-    return int(named[0]) if named.size else -1
+def _scaled(table: Any, scale: FloatArray) -> Any:
+    data = table.data * np.repeat(scale, np.diff(table.indptr))
+    return sp.csr_array((data, table.indices, table.indptr), table.shape)
 
 
-def everything(b: Binding) -> Linear:
-    """All rows of the slice."""
-    return Linear(row=sp.csr_array(np.ones((1, b.axes.n))))
+def of_matrix(coefficients: FloatArray, match: Any) -> Linear:
+    """Return ``sum_ij coefficients[i, j] C[i, j]``, in terms of diagonal and columns when they suffice."""
+    n, k = coefficients.shape
+    off = np.ones((n, k), bool)
+    named = np.flatnonzero(match >= 0)
+    off[match[named], named] = False
+    first = np.argmax(off, axis=0)
+    column = np.where(off.any(axis=0), coefficients[first, np.arange(k)], 0.0)
+    if not np.array_equal(coefficients[off], np.broadcast_to(column, (n, k))[off]):
+        return Linear(full=sp.csr_array(coefficients.reshape(1, -1)))
+    diagonal = np.zeros(k)
+    diagonal[named] = coefficients[match[named], named] - column[named]
+    return Linear(diagonal=sp.csr_array(diagonal[None]), column=sp.csr_array(column[None]))
 
 
-def rows_of(c: Label) -> Functional:
-    """Rows of class c."""
-    return lambda b: Linear(row=unit(b.axes.n, b.axes.class_index(c)))
+Triplets = tuple[IntArray, IntArray, FloatArray]
 
 
-def rows_not_of(c: Label) -> Functional:
-    """Rows of every other class."""
-    return lambda b: Linear(row=sp.csr_array(1 - unit(b.axes.n, b.axes.class_index(c)).toarray()))
+NO_ENTRIES: Triplets = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
 
 
-def given(c: Label) -> Functional:
-    """Rows that get decision c, which may be no class."""
-    return lambda b: Linear(column=unit(b.axes.k, b.axes.decision_index(c)))
-
-
-def decided(c: Label) -> Functional:
-    """Rows decided as class c."""
-    return lambda b: Linear(column=unit(b.axes.k, decision_of(b, c)))
-
-
-def hits(c: Label) -> Functional:
-    """Rows of class c decided as c."""
-    return lambda b: Linear(diagonal=unit(b.axes.k, decision_of(b, c)))
-
-
-def false_alarms(c: Label) -> Functional:
-    """Rows of other classes decided as c."""
-
-    def linear(b: Binding) -> Linear:
-        column = unit(b.axes.k, decision_of(b, c))
-        return Linear(column=column, diagonal=-column)
-
-    return linear
-
-
-def all_hits(b: Binding) -> Linear:
-    """Rows decided right."""
-    return Linear(diagonal=sp.csr_array(np.ones((1, b.axes.k))))
-
-
-def each_hit(b: Binding) -> Linear:
-    """For each class, its rows decided right."""
-    return Linear(diagonal=_classes_by_decisions(b))
-
-
-def each_class(b: Binding) -> Linear:
-    """For each class, its rows."""
-    return Linear(row=sp.eye_array(b.axes.n, format="csr"))
-
-
-def each_decided(b: Binding) -> Linear:
-    """For each class, the rows decided as that class."""
-    return Linear(column=_classes_by_decisions(b))
-
-
-def each_decision(b: Binding) -> Linear:
-    """For each decision, the rows that get it."""
-    return Linear(column=sp.eye_array(b.axes.k, format="csr"))
-
-
-def decisions_in_class(i: int, decisions: Sequence[int]) -> Functional:
-    """For each of some decisions, the rows of the class in place i that get it."""
-
-    def linear(b: Binding) -> Linear:
-        n, k, match = b.axes.n, b.axes.k, b.axes.match
-        rows, places = np.arange(len(decisions)), np.asarray(decisions)
-        if n != 2 or np.any(match < 0):
-            shape = places.size, n * k
-            return Linear(full=sp.csr_array((np.ones(places.size), (rows, i * k + places)), shape))
-        # With two classes, what is not on the diagonal of a column is its sum less the diagonal.
-        right, shape = match[places] == i, (places.size, k)
-        sign, wrong = np.where(right, 1.0, -1.0), ~right
-        return Linear(
-            diagonal=sp.csr_array((sign, (rows, places)), shape),
-            column=sp.csr_array((np.ones(wrong.sum()), (rows[wrong], places[wrong])), shape),
-        )
-
-    return linear
-
-
-def class_rows(i: int) -> Functional:
-    """Rows of the class in place i."""
-    return lambda b: Linear(row=unit(b.axes.n, i))
-
-
-def all_decided(b: Binding) -> Linear:
-    """Rows decided as some class, not put off."""
-    if np.all(b.axes.match >= 0):
-        return everything(b)
-    return Linear(column=sp.csr_array((b.axes.match >= 0).astype(float)[None]))
-
-
-def rows_decided(c: Label) -> Functional:
-    """Rows of class c decided as some class, not put off."""
-
-    def linear(b: Binding) -> Linear:
-        if np.all(b.axes.match >= 0):
-            return rows_of(c)(b)
-        row = unit(b.axes.n, b.axes.class_index(c))
-        return Linear(full=sp.kron(row, (b.axes.match >= 0).astype(float)[None], format="csr"))
-
-    return linear
-
-
-def _classes_by_decisions(b: Binding) -> sp.csr_array:
-    named = np.flatnonzero(b.axes.match >= 0)
-    return sp.csr_array((np.ones(named.size), (b.axes.match[named], named)), shape=(b.axes.n, b.axes.k))
+def entries_of(part: Any) -> Triplets:
+    """Return row, place and value of the coefficients that are not zero."""
+    if part is None:
+        return NO_ENTRIES
+    table = part.tocsr()
+    rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    return rows, table.indices.astype(np.int64), table.data

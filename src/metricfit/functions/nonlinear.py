@@ -1,4 +1,4 @@
-"""The nodes that bend: smooth functions of rates, quotients and products."""
+"""Nodes that are not linear: smooth functions of rates, quotients and products."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Smooth(Node):
     part: Node
 
     @property
-    def size(self) -> int:
-        return 1
+    def children(self) -> tuple[Node, ...]:
+        return (self.part,)
 
     @property
     def curvature(self) -> Curvature:
@@ -63,6 +63,10 @@ class Quotient(Node):
     @property
     def size(self) -> int:
         return max(self.over.size, self.under.size)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.over, self.under)
 
     @property
     def curvature(self) -> Curvature:
@@ -103,8 +107,8 @@ class Product(Node):
     right: Node
 
     @property
-    def size(self) -> int:
-        return 1
+    def children(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
 
     @property
     def curvature(self) -> Curvature:

@@ -1,4 +1,4 @@
-"""Estimates with their ends: the interval that suits the metric.
+"""A metric of labelled rows with a confidence interval of the kind that suits it.
 
 - A rate, or another smooth metric between 0 and 1: Wilson's interval for as many rows as would have the variance found
   (of 0/1 outcomes of equal weight these are the rows themselves; weights and mixtures of rules change the number).
@@ -27,7 +27,7 @@ DRAWS = 4000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with the ends of its 95 % interval; all NaN for a rate of nothing.
+    """A value with the ends of its 95 % interval; all NaN for a rate of no rows.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def estimate(metric: Metric, seen: Evidence, level: float = LEVEL) -> Estimate:
     --------
     >>> import numpy as np
     >>> import metricfit as mf
-    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.data.axes import Axes
     >>> decided = np.eye(2)[(np.arange(100) % 10 > 0).astype(int)]
     >>> print(estimate(mf.recall(1), Evidence.of(Axes((0, 1)), None, np.ones(100, int), decided)))
     0.900 [0.826, 0.945]

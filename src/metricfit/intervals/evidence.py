@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.confusion import Axes, Confusion
+from metricfit.data.axes import Axes
+from metricfit.data.confusion import Confusion
 from metricfit.types import FloatArray, IntArray
 
 
@@ -36,7 +37,7 @@ class Evidence:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.data.axes import Axes
     >>> seen = Evidence.of(Axes((0, 1)), None, np.array([0, 0, 1]), np.array([[1.0, 0], [1, 0], [0.5, 0.5]]))
     >>> sorted(seen.mass.tolist()), seen.confusion.matrix.round(2).tolist()
     ([1.0, 2.0], [[0.67, 0.0], [0.17, 0.17]])
@@ -63,13 +64,6 @@ class Evidence:
         cells = np.zeros(rows, np.intp) if cells is None else np.asarray(cells, np.intp)
         weights = np.ones(rows) if weights is None else np.asarray(weights, float)
         return _merged(axes, cells, np.asarray(labels, np.intp), chances, weights, weights**2)
-
-    @classmethod
-    def of_confusion(cls, confusion: Confusion, rows: float) -> Evidence:
-        """Return what a tensor of so many rows of equal weight tells, as if no decision was drawn."""
-        cells, labels, made = np.nonzero(confusion.values)
-        mass = confusion.values[cells, labels, made] * rows
-        return cls(confusion.axes, cells, labels, np.eye(confusion.axes.k)[made], mass, mass)
 
     @classmethod
     def joined(cls, parts: Sequence[Evidence]) -> Evidence:

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metricfit.data.confusion import Axes, Confusion
+from metricfit.data.axes import Axes
+from metricfit.data.confusion import Confusion
 from metricfit.data.layout import expand, shape_of, statistic
 from metricfit.functions.binding import Binding
-from metricfit.functions.expression import Largest, Node, Sum
+from metricfit.functions.expression import Node
+from metricfit.functions.extremes import Largest
+from metricfit.functions.sums import Sum
 from metricfit.intervals.evidence import Evidence
 from metricfit.metrics.base import Metric
 from metricfit.types import FloatArray
@@ -55,7 +58,7 @@ def taken_apart(metric: Metric, seen: Evidence) -> Pieces:
 
     >>> import numpy as np
     >>> import metricfit as mf
-    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.data.axes import Axes
     >>> decided = np.eye(2)[[0, 1, 1, 0, 0]]
     >>> seen = Evidence.of(Axes((0, 1)), None, np.array([0, 1, 1, 1, 1]), decided)
     >>> (taken_apart(mf.recall(1), seen).influences.round(3) + 0.0).tolist()

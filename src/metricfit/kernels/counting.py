@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Literal
 
 from metricfit.data.layout import Layout
+from metricfit.data.rows import RowArrays
 from metricfit.kernels.counting_numpy import (
     confusion_numpy,
     count_numpy,
@@ -68,7 +69,6 @@ def decide(
     Examples
     --------
     >>> import numpy as np
-    >>> from metricfit.kernels.counting import decide
     >>> P = np.array([[0.9, 0.1], [0.7, 0.3]])
     >>> loss = np.array([[[0.0, 1.0], [3.0, 0.0]]])
     >>> decide(P, None, loss, np.array([0, 1]), layout="full")
@@ -82,10 +82,7 @@ def decide(
 
 
 def count(
-    P: FloatArray,
-    y: IntArray | None,
-    cell: IntArray | None,
-    weight: FloatArray | None,
+    rows: RowArrays,
     loss: FloatArray,
     match: IntArray,
     *,
@@ -98,12 +95,10 @@ def count(
 
     Parameters
     ----------
-    P, cell, loss, match, layout, threads, engine, settings
+    rows : RowArrays
+        N rows. Without labels their probabilities are counted as soft labels, without weights each counts 1/N.
+    loss, match, layout, threads, engine, settings
         As in `decide`.
-    y : int array of shape (N,) or None
-        Class of each row; None counts the probabilities as soft labels.
-    weight : float64 array of shape (N,) or None
-        Weights that add up to 1; None means 1/N each.
 
     Returns
     -------
@@ -112,25 +107,20 @@ def count(
     Examples
     --------
     >>> import numpy as np
-    >>> from metricfit.kernels.counting import count
-    >>> P = np.array([[0.9, 0.1], [0.7, 0.3]])
-    >>> loss = np.array([[[-1.0, -3.0], [0.0, 0.0]]])
-    >>> count(P, np.array([0, 1]), None, None, loss, np.array([0, 1]), layout="diagonal")
+    >>> rows = RowArrays(np.array([[0.9, 0.1], [0.7, 0.3]]), np.array([0, 1]), None, None)
+    >>> count(rows, np.array([[[-1.0, -3.0], [0.0, 0.0]]]), np.array([0, 1]), layout="diagonal")
     array([[[0.5, 0.5],
             [0.5, 0.5]]])
     """
-    if _in_numpy(engine, _work(P, loss, layout), settings):
-        return count_numpy(P, y, cell, weight, loss, match, layout=layout)
+    if _in_numpy(engine, _work(rows.proba, loss, layout), settings):
+        return count_numpy(rows, loss, match, layout=layout)
     from metricfit.kernels.counting_numba import count_numba
 
-    return count_numba(P, y, cell, weight, loss, match, layout=layout, threads=threads, chunk=settings.chunk)
+    return count_numba(rows, loss, match, layout=layout, threads=threads, chunk=settings.chunk)
 
 
 def confusion(
-    P: FloatArray,
-    y: IntArray | None,
-    cell: IntArray | None,
-    weight: FloatArray | None,
+    rows: RowArrays,
     decisions: IntArray,
     n_cells: int,
     n_decisions: int,
@@ -143,7 +133,7 @@ def confusion(
 
     Parameters
     ----------
-    P, y, cell, weight, threads, engine, settings
+    rows, threads, engine, settings
         As in `count`.
     decisions : int array of shape (N,)
         Decision of each row.
@@ -157,26 +147,20 @@ def confusion(
     Examples
     --------
     >>> import numpy as np
-    >>> from metricfit.kernels.counting import confusion
-    >>> P = np.array([[0.75, 0.25], [0.5, 0.5]])
-    >>> confusion(P, None, None, None, np.array([0, 1]), 1, 2)
+    >>> rows = RowArrays(np.array([[0.75, 0.25], [0.5, 0.5]]), None, None, None)
+    >>> confusion(rows, np.array([0, 1]), 1, 2)
     array([[[0.375, 0.25 ],
             [0.125, 0.25 ]]])
     """
-    if _in_numpy(engine, P.size if y is None else len(P), settings):
-        return confusion_numpy(P, y, cell, weight, decisions, n_cells, n_decisions)
+    if _in_numpy(engine, rows.proba.size if rows.labels is None else len(rows), settings):
+        return confusion_numpy(rows, decisions, n_cells, n_decisions)
     from metricfit.kernels.counting_numba import confusion_numba
 
-    return confusion_numba(
-        P, y, cell, weight, decisions, n_cells, n_decisions, threads=threads, chunk=settings.chunk
-    )
+    return confusion_numba(rows, decisions, n_cells, n_decisions, threads=threads, chunk=settings.chunk)
 
 
 def mixture_confusion(
-    P: FloatArray,
-    y: IntArray | None,
-    cell: IntArray | None,
-    weight: FloatArray | None,
+    rows: RowArrays,
     losses: FloatArray,
     cell_weights: FloatArray,
     match: IntArray,
@@ -186,11 +170,11 @@ def mixture_confusion(
     engine: Engine = "auto",
     settings: Settings = TUNED,
 ) -> FloatArray:
-    """Return the expected confusion tensor of a mixture of rules in each cell, in one read of P.
+    """Return the expected confusion tensor of a mixture of rules in each cell, in one read of the rows.
 
     Parameters
     ----------
-    P, y, cell, weight, match, layout, threads, engine, settings
+    rows, match, layout, threads, engine, settings
         As in `count`.
     losses : array of shape (rules, cells, 2, k) or (rules, cells, n, k)
         The rules.
@@ -204,20 +188,18 @@ def mixture_confusion(
     Examples
     --------
     >>> import numpy as np
-    >>> from metricfit.kernels.counting import mixture_confusion
-    >>> P = np.array([[0.75, 0.25], [0.5, 0.5]])
+    >>> rows = RowArrays(np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([0, 1]), None, None)
     >>> always = np.array([[[[0.0, 1.0], [0.0, 1.0]]], [[[1.0, 0.0], [1.0, 0.0]]]])
-    >>> mixture_confusion(P, np.array([0, 1]), None, None, always, np.array([[0.25, 0.75]]),
-    ...                   np.array([0, 1]), layout="full")
+    >>> mixture_confusion(rows, always, np.array([[0.25, 0.75]]), np.array([0, 1]), layout="full")
     array([[[0.125, 0.375],
             [0.125, 0.375]]])
     """
-    if _in_numpy(engine, _work(P, losses[0], layout), settings):
-        return mixture_confusion_numpy(P, y, cell, weight, losses, cell_weights, match, layout=layout)
+    if _in_numpy(engine, _work(rows.proba, losses[0], layout), settings):
+        return mixture_confusion_numpy(rows, losses, cell_weights, match, layout=layout)
     from metricfit.kernels.counting_numba import mixture_confusion_numba
 
     return mixture_confusion_numba(
-        P, y, cell, weight, losses, cell_weights, match, layout=layout, threads=threads, chunk=settings.chunk
+        rows, losses, cell_weights, match, layout=layout, threads=threads, chunk=settings.chunk
     )
 
 

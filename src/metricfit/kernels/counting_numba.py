@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
@@ -18,12 +17,13 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 
 from metricfit.data.layout import Layout
+from metricfit.data.rows import RowArrays
 from metricfit.kernels import _counting_jit as _jit
 from metricfit.kernels.settings import TUNED
 from metricfit.types import FloatArray, IntArray
 
 T = TypeVar("T")
-Rule = Callable[["_Rows", IntArray], IntArray]
+Rule = Callable[[RowArrays, IntArray], IntArray]
 
 
 def decide_numba(
@@ -38,11 +38,11 @@ def decide_numba(
     chunk: int = TUNED.chunk,
 ) -> IntArray:
     """Return the decision with the smallest score, the larger index of equal ones."""
-    rows, rule = _Rows.of(P, None, cell, None), _rule(P, loss, match, layout)
+    rows, rule = _prepared(RowArrays(P, None, cell, None)), _rule(P, loss, match, layout)
     decisions = np.empty(len(P), np.int32) if out is None else out
 
     def task(place: slice) -> None:
-        rule(rows[place], decisions[place])
+        rule(_part(rows, place), decisions[place])
 
     for _ in _each(task, _chunks(P, 0, chunk), threads):
         pass
@@ -50,10 +50,7 @@ def decide_numba(
 
 
 def count_numba(
-    P: FloatArray,
-    y: IntArray | None,
-    cell: IntArray | None,
-    weight: FloatArray | None,
+    rows: RowArrays,
     loss: FloatArray,
     match: IntArray,
     *,
@@ -62,36 +59,33 @@ def count_numba(
     chunk: int = TUNED.chunk,
 ) -> FloatArray:
     """Return the statistic that the rule of a loss reaches."""
-    rows = _Rows.of(P, y, cell, weight)
+    given, rows = rows, _prepared(rows)
     n_cells, _, k = loss.shape
     if layout == "full":
-        rule = _rule(P, loss, match, layout)
+        rule = _rule(rows.proba, loss, match, layout)
 
         def task(place: slice) -> FloatArray:
-            part = rows[place]
-            return _tensor(part, rule(part, np.empty(len(part.P), np.int32)), n_cells, k)
+            part = _part(rows, place)
+            return _tensor(part, rule(part, np.empty(len(part), np.int32)), n_cells, k)
 
     else:
-        lines = _lines(P, loss, match)
+        lines = _lines(rows.proba, loss, match)
 
         def task(place: slice) -> FloatArray:
-            part, banks = rows[place], np.zeros((_jit.BANKS, n_cells, k, 2))
-            if part.y is None:
-                _jit.count_soft_hits(part.P, part.cell, part.weight, *lines, banks)
+            part, banks = _part(rows, place), np.zeros((_jit.BANKS, n_cells, k, 2))
+            if part.labels is None:
+                _jit.count_soft_hits(part.proba, part.cells, part.weights, *lines, banks)
                 return banks.sum(axis=0).swapaxes(1, 2)
-            _jit.count_hits(part.P, part.y, part.cell, part.weight, *lines, banks)
+            _jit.count_hits(part.proba, part.labels, part.cells, part.weights, *lines, banks)
             sums = banks.sum(axis=0)
             sums[:, :, 0] += sums[:, :, 1]
             return sums[:, :, ::-1].swapaxes(1, 2)
 
-    return _total(_each(task, _chunks(P, loss.size, chunk), threads), P, weight)
+    return _total(_each(task, _chunks(rows.proba, loss.size, chunk), threads), given)
 
 
 def confusion_numba(
-    P: FloatArray,
-    y: IntArray | None,
-    cell: IntArray | None,
-    weight: FloatArray | None,
+    rows: RowArrays,
     decisions: IntArray,
     n_cells: int,
     n_decisions: int,
@@ -100,20 +94,18 @@ def confusion_numba(
     chunk: int = TUNED.chunk,
 ) -> FloatArray:
     """Return the confusion tensor (cells, classes, decisions) of given decisions."""
-    rows = _Rows.of(P, y, cell, weight)
+    given, rows = rows, _prepared(rows)
     decisions = np.asarray(decisions, np.int32)
 
     def task(place: slice) -> FloatArray:
-        return _tensor(rows[place], decisions[place], n_cells, n_decisions)
+        return _tensor(_part(rows, place), decisions[place], n_cells, n_decisions)
 
-    return _total(_each(task, _chunks(P, n_cells * P.shape[1] * n_decisions, chunk), threads), P, weight)
+    size = n_cells * rows.proba.shape[1] * n_decisions
+    return _total(_each(task, _chunks(rows.proba, size, chunk), threads), given)
 
 
 def mixture_confusion_numba(
-    P: FloatArray,
-    y: IntArray | None,
-    cell: IntArray | None,
-    weight: FloatArray | None,
+    rows: RowArrays,
     losses: FloatArray,
     cell_weights: FloatArray,
     match: IntArray,
@@ -123,50 +115,47 @@ def mixture_confusion_numba(
     chunk: int = TUNED.chunk,
 ) -> FloatArray:
     """Return the expected confusion tensor of a mixture of rules in each cell."""
-    rows = _Rows.of(P, y, cell, weight)
-    n_cells, n, k = cell_weights.shape[0], P.shape[1], losses.shape[3]
+    given, rows = rows, _prepared(rows)
+    n_cells, n, k = cell_weights.shape[0], rows.proba.shape[1], losses.shape[3]
     # Each cell uses few of the rules. Turn q decides a row by the q-th heaviest rule of its own cell.
     cells, heaviest = np.arange(n_cells), np.argsort(-cell_weights, axis=1, kind="stable")
     turns = heaviest.T[: np.count_nonzero(cell_weights, axis=1).max()]
-    rules = [_rule(P, losses[q, cells], match, layout) for q in turns]
+    rules = [_rule(rows.proba, losses[q, cells], match, layout) for q in turns]
     shares = np.stack([cell_weights[cells, q] for q in turns], axis=1)
 
     def task(place: slice) -> FloatArray:
-        part, decisions = rows[place], np.empty((len(rules), place.stop - place.start), np.int32)
+        part = _part(rows, place)
+        decisions = np.empty((len(rules), len(part)), np.int32)
         for rule, made in zip(rules, decisions, strict=True):
             rule(part, made)
-        if part.y is None:
+        if part.labels is None:
             sums = np.zeros((n_cells, k, n))
-            _jit.tally_soft_mixture(part.P, part.cell, part.weight, decisions.T.copy(), shares, sums)
+            _jit.tally_soft_mixture(part.proba, part.cells, part.weights, decisions.T.copy(), shares, sums)
             return sums.swapaxes(1, 2)
         parts = zip(shares.T, decisions, strict=True)
         total: Any = sum(share[:, None, None] * _tensor(part, made, n_cells, k) for share, made in parts)
         return total
 
-    return _total(_each(task, _chunks(P, n_cells * n * k, chunk), threads), P, weight)
+    return _total(_each(task, _chunks(rows.proba, n_cells * n * k, chunk), threads), given)
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Rows as the compiled functions take them: where these test for it, an empty array stands for None."""
+def _prepared(rows: RowArrays) -> RowArrays:
+    """Return rows as the compiled functions take them, in which an empty array stands for cells or weights of None."""
+    return RowArrays(
+        rows.proba,
+        None if rows.labels is None else _read_only(rows.labels, np.int32),
+        _read_only(() if rows.cells is None else rows.cells, np.int32),
+        _read_only(() if rows.weights is None else rows.weights, np.float64),
+    )
 
-    P: FloatArray
-    y: IntArray | None
-    cell: IntArray
-    weight: FloatArray
 
-    @classmethod
-    def of(cls, P: FloatArray, y: IntArray | None, cell: IntArray | None, weight: FloatArray | None) -> _Rows:
-        return cls(
-            P,
-            None if y is None else _read_only(y, np.int32),
-            _read_only(() if cell is None else cell, np.int32),
-            _read_only(() if weight is None else weight, np.float64),
-        )
-
-    def __getitem__(self, chunk: slice) -> _Rows:
-        y = None if self.y is None else self.y[chunk]
-        return _Rows(_read_only(self.P[chunk], self.P.dtype), y, self.cell[chunk], self.weight[chunk])
+def _part(rows: RowArrays, place: slice) -> RowArrays:
+    """Return a chunk of prepared rows; probabilities that are not contiguous are copied chunk by chunk only."""
+    assert rows.cells is not None
+    assert rows.weights is not None
+    proba = _read_only(rows.proba[place], rows.proba.dtype)
+    labels = None if rows.labels is None else rows.labels[place]
+    return RowArrays(proba, labels, rows.cells[place], rows.weights[place])
 
 
 def _read_only(values: npt.ArrayLike, dtype: npt.DTypeLike) -> Any:
@@ -181,8 +170,8 @@ def _rule(P: FloatArray, loss: FloatArray, match: IntArray, layout: Layout) -> R
     kernel: Callable[..., None] = _jit.decide_diagonal if layout == "diagonal" else _jit.decide_full
     arguments = _lines(P, loss, match) if layout == "diagonal" else (_strips(P, loss),)
 
-    def rule(rows: _Rows, out: IntArray) -> IntArray:
-        kernel(rows.P, rows.cell, *arguments, out)
+    def rule(rows: RowArrays, out: IntArray) -> IntArray:
+        kernel(rows.proba, rows.cells, *arguments, out)
         return out
 
     return rule
@@ -206,14 +195,14 @@ def _strips(P: FloatArray, loss: FloatArray) -> FloatArray:
     return padded.reshape(n_cells, -1, _jit.STRIP, k).swapaxes(2, 3).copy()
 
 
-def _tensor(rows: _Rows, decisions: IntArray, n_cells: int, n_decisions: int) -> FloatArray:
-    n, decisions = rows.P.shape[1], _read_only(decisions, np.int32)
-    if rows.y is None:
+def _tensor(rows: RowArrays, decisions: IntArray, n_cells: int, n_decisions: int) -> FloatArray:
+    n, decisions = rows.proba.shape[1], _read_only(decisions, np.int32)
+    if rows.labels is None:
         sums = np.zeros((n_cells, n_decisions, n))
-        _jit.tally_soft(rows.P, rows.cell, rows.weight, decisions, sums)
+        _jit.tally_soft(rows.proba, rows.cells, rows.weights, decisions, sums)
         return sums.swapaxes(1, 2)
     sums = np.zeros((n_cells, n, n_decisions))
-    _jit.tally_labels(rows.y, rows.cell, rows.weight, decisions, sums)
+    _jit.tally_labels(rows.labels, rows.cells, rows.weights, decisions, sums)
     return sums
 
 
@@ -268,6 +257,6 @@ def _pool(pid: int, n_helpers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_helpers, thread_name_prefix="metricfit")
 
 
-def _total(statistics: Iterator[FloatArray], P: FloatArray, weight: FloatArray | None) -> FloatArray:
+def _total(statistics: Iterator[FloatArray], rows: RowArrays) -> FloatArray:
     total: Any = sum(statistics)
-    return np.ascontiguousarray(total / len(P) if weight is None else total)
+    return np.ascontiguousarray(total / len(rows) if rows.weights is None else total)

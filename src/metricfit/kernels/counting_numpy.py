@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from metricfit.data.layout import Layout
+from metricfit.data.rows import RowArrays
 from metricfit.types import FloatArray, IntArray
 
 
@@ -49,53 +50,44 @@ def decide_numpy(
 
 
 def count_numpy(
-    P: FloatArray,
-    y: IntArray | None,
-    cell: IntArray | None,
-    weight: FloatArray | None,
+    rows: RowArrays,
     loss: FloatArray,
     match: IntArray,
     *,
     layout: Layout,
 ) -> FloatArray:
     """Return the statistic that the rule of a loss reaches."""
-    decisions = decide_numpy(P, cell, loss, match, layout=layout)
+    decisions = decide_numpy(rows.proba, rows.cells, loss, match, layout=layout)
     n_cells, _, k = loss.shape
     if layout == "full":
-        return confusion_numpy(P, y, cell, weight, decisions, n_cells, k)
-    named = match[decisions]
-    hit = y == named if y is not None else np.where(named >= 0, P[np.arange(len(P)), named], 0)
-    slot = _code(cell) * k + decisions
-    w: FloatArray = np.ones(len(P)) if weight is None else weight
+        return confusion_numpy(rows, decisions, n_cells, k)
+    named, places = match[decisions], np.arange(len(rows))
+    hit = np.where(named >= 0, rows.proba[places, named], 0) if rows.labels is None else rows.labels == named
+    slot = _code(rows.cells) * k + decisions
+    w: FloatArray = np.ones(len(rows)) if rows.weights is None else rows.weights
     statistic = np.stack([_sums(slot, part, n_cells, k) for part in (w * hit, w)], axis=1)
-    return statistic / len(P) if weight is None else statistic
+    return statistic / len(rows) if rows.weights is None else statistic
 
 
 def confusion_numpy(
-    P: FloatArray,
-    y: IntArray | None,
-    cell: IntArray | None,
-    weight: FloatArray | None,
+    rows: RowArrays,
     decisions: IntArray,
     n_cells: int,
     n_decisions: int,
 ) -> FloatArray:
     """Return the confusion tensor (cells, classes, decisions) of given decisions."""
-    n, a = P.shape[1], _code(cell)
-    w: FloatArray = np.ones(len(P)) if weight is None else weight
-    if y is not None:
-        tensor = _sums((a * n + _code(y)) * n_decisions + decisions, w, n_cells, n, n_decisions)
+    n, a = rows.proba.shape[1], _code(rows.cells)
+    w: FloatArray = np.ones(len(rows)) if rows.weights is None else rows.weights
+    if rows.labels is not None:
+        tensor = _sums((a * n + _code(rows.labels)) * n_decisions + decisions, w, n_cells, n, n_decisions)
     else:
         slot = a * n_decisions + decisions
-        tensor = np.stack([_sums(slot, w * p, n_cells, n_decisions) for p in P.T], axis=1)
-    return tensor / len(P) if weight is None else tensor
+        tensor = np.stack([_sums(slot, w * p, n_cells, n_decisions) for p in rows.proba.T], axis=1)
+    return tensor / len(rows) if rows.weights is None else tensor
 
 
 def mixture_confusion_numpy(
-    P: FloatArray,
-    y: IntArray | None,
-    cell: IntArray | None,
-    weight: FloatArray | None,
+    rows: RowArrays,
     losses: FloatArray,
     cell_weights: FloatArray,
     match: IntArray,
@@ -104,10 +96,10 @@ def mixture_confusion_numpy(
 ) -> FloatArray:
     """Return the expected confusion tensor of a mixture of rules in each cell."""
     n_cells, k = cell_weights.shape[0], losses.shape[3]
-    tensor = np.zeros((n_cells, P.shape[1], k))
+    tensor = np.zeros((n_cells, rows.proba.shape[1], k))
     for loss, share in zip(losses, cell_weights.T, strict=True):
-        decisions = decide_numpy(P, cell, loss, match, layout=layout)
-        tensor += share[:, None, None] * confusion_numpy(P, y, cell, weight, decisions, n_cells, k)
+        decisions = decide_numpy(rows.proba, rows.cells, loss, match, layout=layout)
+        tensor += share[:, None, None] * confusion_numpy(rows, decisions, n_cells, k)
     return tensor
 
 

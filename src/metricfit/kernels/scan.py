@@ -7,18 +7,17 @@ weight can make, and the statistics of all of them are prefix sums.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from metricfit.data.layout import Layout, shape_of
 from metricfit.data.rows import Rows
 from metricfit.kernels.counting import Engine, decide
+from metricfit.kernels.scan_line import Kind, Line
 from metricfit.kernels.scan_loops import (
     Move,
-    Moving,
     RuleScores,
     State,
     ascending,
@@ -26,64 +25,7 @@ from metricfit.kernels.scan_loops import (
     moving_rows,
     prefix,
 )
-from metricfit.types import BoolArray, FloatArray, IntArray
-
-Kind = Literal["slope", "offset"]
-
-
-@dataclass(frozen=True, eq=False)
-class Line:
-    """The rows that one weight moves, and the order in which they enter its decision.
-
-    Parameters
-    ----------
-    decision, kind, cell
-        Which weight: the factor of the probability ("slope") or the constant ("offset") of a decision's score,
-        in one cell or in all (None).
-    moving : Moving
-        The rows, the decision of each below its breakpoint, and what it counts.
-    order : int array of shape (rows,)
-        Their order.
-    at : array of shape (rows,)
-        The breakpoints in this order, ascending: a row takes the decision when the weight is larger.
-    here : int
-        How many rows have the decision now.
-    apart : bool array of shape (rows + 1,)
-        Whether some weight lets in just 0, 1, 2, ... rows: breakpoints may coincide.
-    low, high : float
-        The weights between which this is all that changes.
-    """
-
-    decision: int
-    kind: Kind
-    cell: int | None
-    moving: Moving
-    order: IntArray
-    at: FloatArray
-    here: int
-    apart: BoolArray
-    low: float
-    high: float
-
-    def __len__(self) -> int:
-        return self.at.size
-
-    def part(self, first: int, last: int | None = None) -> Moving:
-        """Return some of the rows, in order."""
-        chosen = self.order[first:last]
-        at, rows, left, weight, won, lost = self.moving
-        return Moving(at[chosen], rows[chosen], left[chosen], weight[chosen], won[chosen], lost[chosen])
-
-    def weight_for(self, count: int) -> float:
-        """Return a weight that lets the first ``count`` rows in."""
-        if 0 < count < len(self):
-            return float(self.at[count - 1] + self.at[count]) / 2
-        end = float(self.at[0]) if count == 0 else float(self.at[-1])
-        limit = self.low if count == 0 else self.high
-        if np.isfinite(limit):
-            return (end + limit) / 2
-        far = max(1.0, abs(end))
-        return end - far if count == 0 else end + far
+from metricfit.types import FloatArray, IntArray
 
 
 class Sweep(NamedTuple):

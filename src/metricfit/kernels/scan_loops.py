@@ -88,7 +88,7 @@ class Move(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """The rows that a weight moves, in any order; see `metricfit.kernels.scan.Line`."""
+    """The rows that a weight moves, in any order; see `metricfit.kernels.scan_line.Line`."""
 
     at: FloatArray
     rows: IntArray
@@ -178,7 +178,7 @@ def ratio_sums(
     Parameters
     ----------
     moving, order, decision
-        The rows, see `metricfit.kernels.scan.Line`.
+        The rows, see `metricfit.kernels.scan_line.Line`.
     hit, made : arrays of shape (k,)
         Rows decided right, and all rows, of each decision before any row has entered.
     terms : array of shape (2, 3, k)

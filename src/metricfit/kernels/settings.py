@@ -1,4 +1,4 @@
-"""When compiled code is worth its start, and in what pieces it takes the rows."""
+"""When compiled code is worth loading, and how many rows it takes at a time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ class Settings(NamedTuple):
     numpy_work : int
         Products up to which a pass stays in NumPy, where it then takes some milliseconds. Numba takes a second to
         import and load, and several to compile on first use: a job needs hundreds of passes to gain by it.
+    loading_work : int
+        Products from which one pass is worth the seconds in which numba is imported and compiles: NumPy takes about as
+        long for them.
     numpy_rows : int
         Rows of a scan up to which NumPy is fast enough.
     chunk : int
@@ -21,6 +24,7 @@ class Settings(NamedTuple):
     """
 
     numpy_work: int = 500_000
+    loading_work: int = 300_000_000
     numpy_rows: int = 5_000
     chunk: int = 2**21
 

@@ -8,7 +8,9 @@ from itertools import product
 import numpy as np
 
 from metricfit.functions.curvature import Curvature
-from metricfit.functions.expression import Constant, Largest, Node, Stack
+from metricfit.functions.expression import Constant, Node
+from metricfit.functions.extremes import Largest
+from metricfit.functions.sums import Stack
 from metricfit.methods.base import Iterate, Walk, better
 from metricfit.methods.dual.domain import Domain, onto_ball, onto_corner
 from metricfit.methods.dual.pruning import Prune, Pruned, check_prune, mixture

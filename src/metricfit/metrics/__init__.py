@@ -1,4 +1,4 @@
-"""Metrics: functions of the confusion tensor, their algebra, and their bound form."""
+"""Metrics: what users write. Named metrics, their algebra, their text form, and constraints on them."""
 
 from metricfit.functions.curvature import Curvature
 from metricfit.metrics.agreement import cohen_kappa, cost, mcc, ordinal_error
@@ -24,15 +24,12 @@ from metricfit.metrics.means import (
     minimum,
     q_mean,
 )
+from metricfit.metrics.overlap import f1, f_beta, jaccard, macro_f1
 from metricfit.metrics.parse import parse
 from metricfit.metrics.per_class import (
     accuracy,
     coverage,
-    f1,
-    f_beta,
     false_positive_rate,
-    jaccard,
-    macro_f1,
     precision,
     recall,
     selective_accuracy,

@@ -8,12 +8,13 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.data.axes import distinct_labels
 from metricfit.data.columns import column_labels, is_frame, order_of, row_labels
+from metricfit.data.labels import distinct_labels
 from metricfit.exceptions import Undefined
 from metricfit.functions.atoms import SpreadRoot
-from metricfit.functions.binding import Binding, Linear, of_matrix
-from metricfit.functions.linear import everything
+from metricfit.functions.binding import Binding
+from metricfit.functions.functionals import everything
+from metricfit.functions.linear import Linear, of_matrix
 from metricfit.messages import brief, some
 from metricfit.metrics.base import Divided, Metric
 from metricfit.metrics.rates import COVERAGES, Composed, Named, Rates

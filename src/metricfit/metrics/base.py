@@ -17,8 +17,10 @@ from metricfit.data.layout import expand, shape_of, statistic
 from metricfit.exceptions import ComparisonError
 from metricfit.functions.binding import Binding, Functions
 from metricfit.functions.curvature import Curvature, of_sum
-from metricfit.functions.expression import Constant, Node, Sum, magnitude
+from metricfit.functions.expression import Constant, Node
+from metricfit.functions.extremes import magnitude
 from metricfit.functions.nonlinear import SUM_ERROR, Product, Quotient
+from metricfit.functions.sums import Sum
 from metricfit.messages import brief
 from metricfit.metrics.constraint import Constraint, compare
 from metricfit.metrics.text import finite, number, plain_slice, slice_text

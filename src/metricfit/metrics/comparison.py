@@ -1,4 +1,4 @@
-"""The machine behind every fairness metric: one metric, compared over groups of rows.
+"""One metric compared over groups of rows: what every fairness metric is made of.
 
 The groups are those of any attribute or intersection of attributes, and any metric can be compared. Lower is better,
 except for the worst group (the metric's own direction) and ratios (1 is equality).
@@ -16,19 +16,10 @@ import numpy as np
 from metricfit.exceptions import Undefined
 from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
-from metricfit.functions.expression import (
-    Constant,
-    Largest,
-    Node,
-    Stack,
-    Sum,
-    Total,
-    largest,
-    magnitude,
-    negative,
-    smallest,
-)
+from metricfit.functions.expression import Constant, Node
+from metricfit.functions.extremes import Largest, largest, magnitude, smallest
 from metricfit.functions.nonlinear import SUM_ERROR, Quotient
+from metricfit.functions.sums import Stack, Sum, Total, negative
 from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.recorded import recorded

@@ -10,9 +10,11 @@ import scipy.sparse as sp
 
 from metricfit.data.validation import label
 from metricfit.functions.atoms import CrossEntropyExcess
-from metricfit.functions.binding import Binding, Linear
+from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
-from metricfit.functions.expression import Node, Sum
+from metricfit.functions.expression import Node
+from metricfit.functions.linear import Linear
+from metricfit.functions.sums import Sum
 from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.rates import COVERAGES, Composed, Distance
@@ -22,7 +24,7 @@ from metricfit.types import FloatArray, Label
 
 Target = str | Sequence[float] | Mapping[Label, float]
 
-SUM_TOLERANCE = 1e-6
+TARGET_TOLERANCE = 1e-6
 
 
 @recorded
@@ -81,7 +83,7 @@ def _checked(target: object, what: str) -> list[float] | dict[Label, float] | No
     given = list(target.values()) if isinstance(target, Mapping) else target
     shares = [finite(share) for share in given] if isinstance(given, Sequence | np.ndarray) else []
     good = [share for share in shares if share is not None and share >= 0]
-    if not shares or len(good) < len(shares) or abs(sum(good) - 1) > SUM_TOLERANCE:
+    if not shares or len(good) < len(shares) or abs(sum(good) - 1) > TARGET_TOLERANCE:
         raise ValueError(f"{what}: target must be shares >= 0 that sum to 1, got {brief(target)}")
     if isinstance(target, Mapping):
         return {label(d, f"{what}: decision"): s for d, s in zip(target, good, strict=True)}

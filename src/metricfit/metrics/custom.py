@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.functions.binding import Binding, Linear
+from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
 from metricfit.functions.expression import NO_THETA, Node, Theta
+from metricfit.functions.linear import Linear
 from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.text import finite
@@ -95,8 +96,8 @@ class Blackbox(Node):
     one_by_one = True
 
     @property
-    def size(self) -> int:
-        return 1
+    def children(self) -> tuple[Node, ...]:
+        return (self.part,)
 
     @property
     def curvature(self) -> Curvature:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from metricfit.data.validation import label
 from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
-from metricfit.functions.expression import Node, Stack
-from metricfit.functions.linear import class_rows, decisions_in_class
+from metricfit.functions.expression import Node
+from metricfit.functions.functionals import class_rows, decisions_in_class
+from metricfit.functions.sums import Stack
 from metricfit.metrics.base import Metric
 from metricfit.metrics.comparison import Over, To, comparison
 from metricfit.metrics.per_class import accuracy, coverage, precision, recall

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 from metricfit.data.validation import label
 from metricfit.functions.atoms import GeometricMean, HarmonicMean, RootMeanSquareLoss
-from metricfit.functions.binding import Binding, Linear
-from metricfit.functions.linear import all_hits, decided, hits, rows_not_of
+from metricfit.functions.binding import Binding
+from metricfit.functions.functionals import all_hits, decided, hits, rows_not_of
+from metricfit.functions.linear import Linear
 from metricfit.messages import brief
 from metricfit.metrics.base import Metric, as_metric
 from metricfit.metrics.rates import RECALLS, Composed, Extreme, Mean, Named, Rates

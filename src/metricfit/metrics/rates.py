@@ -14,11 +14,14 @@ import numpy as np
 
 from metricfit.exceptions import Undefined
 from metricfit.functions.atoms import Atom
-from metricfit.functions.binding import Binding, Linear
+from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature, of_composition, of_maximum
-from metricfit.functions.expression import Constant, Node, Sum, Total, largest, magnitude, smallest
-from metricfit.functions.linear import each_class, each_decision, each_hit, everything
+from metricfit.functions.expression import Constant, Node
+from metricfit.functions.extremes import largest, magnitude, smallest
+from metricfit.functions.functionals import each_class, each_decision, each_hit, everything
+from metricfit.functions.linear import Linear
 from metricfit.functions.nonlinear import Quotient, Smooth
+from metricfit.functions.sums import Sum, Total
 from metricfit.messages import some
 from metricfit.metrics.base import Metric, agreed
 from metricfit.types import FloatArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metricfit.metrics import agreement, comparison, coverages, fairness, means, per_class
+from metricfit.metrics import agreement, comparison, coverages, fairness, means, overlap, per_class
 from metricfit.metrics.base import Metric
 
 FUNCTIONS: tuple[Callable[..., Metric], ...] = (
@@ -14,10 +14,10 @@ FUNCTIONS: tuple[Callable[..., Metric], ...] = (
     per_class.specificity,
     per_class.false_positive_rate,
     per_class.coverage,
-    per_class.f1,
-    per_class.f_beta,
-    per_class.macro_f1,
-    per_class.jaccard,
+    overlap.f1,
+    overlap.f_beta,
+    overlap.macro_f1,
+    overlap.jaccard,
     per_class.selective_accuracy,
     per_class.selective_recall,
     means.balanced_accuracy,

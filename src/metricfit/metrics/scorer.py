@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from metricfit.data.axes import Axes, encode_labels
+from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.confusion import Confusion
+from metricfit.data.labels import encode_labels
 from metricfit.data.validation import check_weights
 from metricfit.functions.binding import Binding
 from metricfit.metrics.base import Metric

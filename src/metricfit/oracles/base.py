@@ -9,14 +9,14 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from metricfit.calibration import Calibration, Report
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Scan
 from metricfit.types import FloatArray
 
 # How a rule's confusion is counted: by labels, or by probabilities, calibrated first or as they are.
-Confusion = Literal["labels", "calibrated", "model"]
+Counting = Literal["labels", "calibrated", "model"]
 
 
 @dataclass(frozen=True, eq=False)

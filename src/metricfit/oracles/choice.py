@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from metricfit.data.rows import Rows
-from metricfit.oracles.base import Confusion, OracleBase
+from metricfit.oracles.base import Counting, OracleBase
 from metricfit.oracles.files.chunked import ChunkedOracle, ChunkedRows
 from metricfit.oracles.files.scores import ScoreFiles
-from metricfit.oracles.files.sources import IN_MEMORY, MappedArray, Source, mapping_of
+from metricfit.oracles.files.sources import MappedArray, Source, mapping_of
 from metricfit.oracles.in_memory import PluginOracle
+from metricfit.oracles.settings import TUNED, Settings
 
 
 def oracle_for(
@@ -21,10 +22,11 @@ def oracle_for(
     decisions: Iterable[object] | None = None,
     sensitive_features: Any = None,
     sample_weight: Any = None,
-    confusion: Confusion = "labels",
+    confusion: Counting = "labels",
     threads: int = 1,
     blind: bool = False,
     missing: str = "error",
+    settings: Settings = TUNED,
 ) -> OracleBase:
     """Return the plug-in oracle on the given rows, wherever they are.
 
@@ -34,6 +36,8 @@ def oracle_for(
         As in `metricfit.optimize`.
     threads : int
         Number of threads that share a pass.
+    settings : Settings
+        When rows are left where they are, and in which pieces they are read.
 
     Returns
     -------
@@ -45,7 +49,7 @@ def oracle_for(
     >>> oracle_for(np.array([[0.9, 0.1], [0.4, 0.6]]), [0, 1]).margins
     array([[0.5, 0.5]])
     """
-    far = mapping_of(proba) is not None and is_large(proba.nbytes)
+    far = mapping_of(proba) is not None and is_large(proba.nbytes, settings)
     if far or isinstance(proba, ScoreFiles) or hasattr(proba, "__dask_graph__"):
         if blind:
             raise ValueError(
@@ -65,7 +69,7 @@ def oracle_for(
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name} must be None: mf.scores(...) names the columns; pass them there")
-        return _from(proba, decisions, confusion, threads)
+        return _from(proba, decisions, confusion, threads, settings)
     if y is None:
         raise ValueError("y is None; pass the labels of the rows, or a table that has them: mf.scores(...)")
     if hasattr(proba, "__dask_graph__"):
@@ -79,12 +83,13 @@ def oracle_for(
                 decisions=decisions,
                 sensitive_features=sensitive_features,
                 sample_weight=sample_weight,
+                settings=settings,
             ),
             confusion,
         )
     if far:
         source = MappedArray(proba, y, sensitive_features, sample_weight, classes)
-        return _from(source, decisions, confusion, threads)
+        return _from(source, decisions, confusion, threads, settings)
     rows = Rows.of(
         proba,
         y,
@@ -95,10 +100,10 @@ def oracle_for(
         blind=blind,
         missing=missing,
     )
-    return PluginOracle(rows, confusion, threads)
+    return PluginOracle(rows, confusion, threads, settings=settings)
 
 
-def is_large(nbytes: int) -> bool:
+def is_large(nbytes: int, settings: Settings = TUNED) -> bool:
     """Return whether so many bytes of probabilities are left where they are and read block by block.
 
     Examples
@@ -106,13 +111,13 @@ def is_large(nbytes: int) -> bool:
     >>> is_large(10**6), is_large(10**9)
     (False, True)
     """
-    return nbytes > IN_MEMORY
+    return nbytes > settings.in_memory
 
 
 def _from(
-    source: Source, decisions: Iterable[object] | None, confusion: Confusion, threads: int
+    source: Source, decisions: Iterable[object] | None, confusion: Counting, threads: int, settings: Settings
 ) -> OracleBase:
-    rows = ChunkedRows(source, decisions)
-    if is_large(source.nbytes):
+    rows = ChunkedRows(source, decisions, settings)
+    if is_large(source.nbytes, settings):
         return ChunkedOracle(rows, confusion, threads)
-    return PluginOracle(rows.in_memory(), confusion, threads)
+    return PluginOracle(rows.in_memory(), confusion, threads, settings=settings)

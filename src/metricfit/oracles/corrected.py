@@ -1,4 +1,4 @@
-"""Soft labels set right by counted ones: each kind of hit is scaled by what the labels say of it.
+"""Soft labels corrected by counted ones: expected hits are scaled until they agree with the labels.
 
 Calibrated probabilities can still be wrong for the rows that a rule picks. So the counts of a rule are multiplied,
 decision by decision, by the ratio of counted to expected hits that the present mixture has. The cheapest rule for the
@@ -13,11 +13,8 @@ import numpy as np
 
 from metricfit.data.layout import Layout
 from metricfit.oracles.base import OracleBase, Vertex
+from metricfit.oracles.settings import TUNED, Settings
 from metricfit.types import FloatArray
-
-# No ratio of counted to expected hits is believed beyond this factor: few labels cannot show it. And none within so
-# many standard errors of 1.
-FURTHEST, ERRORS = 2.0, 2.0
 
 
 class CorrectedOracle(OracleBase):
@@ -52,7 +49,9 @@ class CorrectedOracle(OracleBase):
         return self.uncorrected.confusion(losses, weights, layout)
 
 
-def label_factor(counted: FloatArray, expected: FloatArray, layout: Layout, rows: float) -> FloatArray:
+def label_factor(
+    counted: FloatArray, expected: FloatArray, layout: Layout, rows: float, settings: Settings = TUNED
+) -> FloatArray:
     """Return by what to multiply expected counts of a mixture so that they follow the labels, shrunk by sampling error.
 
     ``rows`` is the (effective) number of rows. The logarithm of a ratio is moved towards 0 by the positive part of
@@ -76,7 +75,8 @@ def label_factor(counted: FloatArray, expected: FloatArray, layout: Layout, rows
     count = expected[hits] * rows
     error = np.sqrt((1 - np.clip(share, 0.0, 0.98)) / np.maximum(count, 0.5))
     ratio = np.log((counted[hits] * rows + 0.5) / (count + 0.5))
-    kept = np.maximum(0.0, 1 - (ERRORS * error) ** 2 / np.maximum(ratio**2, 1e-12))
+    kept = np.maximum(0.0, 1 - (settings.standard_errors * error) ** 2 / np.maximum(ratio**2, 1e-12))
     factor = np.ones_like(expected)
-    factor[hits] = np.exp(np.clip(kept * ratio, -np.log(FURTHEST), np.log(FURTHEST)))
+    most = np.log(settings.largest_ratio)
+    factor[hits] = np.exp(np.clip(kept * ratio, -most, most))
     return factor

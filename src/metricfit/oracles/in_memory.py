@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from metricfit.calibration import Calibration, Report
 from metricfit.calibration import fit as fit_calibration
 from metricfit.data.layout import Layout
-from metricfit.data.rows import Rows, strata
+from metricfit.data.rows import RowArrays, Rows, strata
 from metricfit.kernels import counting as kernels
 from metricfit.kernels.scan import Scan
-from metricfit.oracles.base import Confusion, OracleBase, Vertex
-from metricfit.oracles.files.blocks import (
-    SAMPLE_ROWS,
-    Block,
-    draw_lots,
-    fractions,
-    sample_rows,
-    worth_a_sample,
-)
+from metricfit.oracles.base import Counting, OracleBase, Vertex
+from metricfit.oracles.samples import draw_lots, drawn, fractions, sample_rows
+from metricfit.oracles.settings import TUNED, Settings, worth_a_sample
 from metricfit.types import FloatArray
-
-# Products, in all passes together, from which on the compiled kernels save more time than they take to load.
-COMPILED_WORK = 100_000_000
 
 
 class PluginOracle(OracleBase):
@@ -43,6 +34,8 @@ class PluginOracle(OracleBase):
         Number of threads that share a pass.
     calibration, report : Calibration and Report, optional
         What the probabilities of the rows went through already, and why.
+    settings : Settings
+        When compiled kernels and samples are worth their cost.
 
     Examples
     --------
@@ -58,58 +51,37 @@ class PluginOracle(OracleBase):
     def __init__(
         self,
         rows: Rows,
-        confusion: Confusion = "labels",
+        confusion: Counting = "labels",
         threads: int = 1,
         calibration: Calibration | None = None,
         report: Report | None = None,
+        settings: Settings = TUNED,
     ) -> None:
-        if confusion not in get_args(Confusion):
+        if confusion not in get_args(Counting):
             raise ValueError(f"confusion must be 'labels', 'calibrated' or 'model', got {confusion!r}")
         self.rows, self.axes, self.threads = rows, rows.axes, threads
         self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
         self.n_rows = len(rows)
         self.calibration, self.report = calibration, report
+        self.settings = settings
         self.margins = soft_margins(rows, threads) if self.exact else rows.margins()
-        self.labels = None if self.exact else rows.labels
+        self._counted: RowArrays = rows.soft() if self.exact else rows
         self.engine: kernels.Engine = "auto"
 
     def expect(self, passes: int) -> None:
         """Use the compiled kernels from now on if so many passes are worth loading them."""
-        if passes * len(self.rows) * self.axes.k > COMPILED_WORK:
+        if passes * len(self.rows) * self.axes.k > self.settings.compiled_work:
             self.engine = "numba"
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic."""
-        rows = self.rows
-        counted = kernels.count(
-            rows.proba,
-            self.labels,
-            rows.cells,
-            rows.weights,
-            loss,
-            self.axes.match,
-            layout=layout,
-            threads=self.threads,
-            engine=self.engine,
-        )
-        return Vertex(loss, counted)
+        how: dict[str, Any] = {"layout": layout, "threads": self.threads, "engine": self.engine}
+        return Vertex(loss, kernels.count(self._counted, loss, self.axes.match, **how))
 
     def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
         """Return the full tensor of a mixture of rules, in one pass."""
-        rows = self.rows
-        tensor = kernels.mixture_confusion(
-            rows.proba,
-            self.labels,
-            rows.cells,
-            rows.weights,
-            losses,
-            weights,
-            self.axes.match,
-            layout=layout,
-            threads=self.threads,
-            engine=self.engine,
-        )
-        return np.asarray(tensor)
+        how: dict[str, Any] = {"layout": layout, "threads": self.threads, "engine": self.engine}
+        return kernels.mixture_confusion(self._counted, losses, weights, self.axes.match, **how)
 
     def scan(self, loss: FloatArray, layout: Layout, trust: float = 0.0) -> Scan:
         """Return the rule of a loss with its weights ready to be scanned, on all rows unless passes are costly."""
@@ -118,29 +90,29 @@ class PluginOracle(OracleBase):
 
     def on(self, rows: Rows) -> PluginOracle:
         """Return the same kind of oracle on other rows."""
-        kind: Confusion = "calibrated" if self.calibrates else "model" if self.exact else "labels"
-        return PluginOracle(rows, kind, self.threads)
+        kind: Counting = "calibrated" if self.calibrates else "model" if self.exact else "labels"
+        return PluginOracle(rows, kind, self.threads, settings=self.settings)
 
     def soft(self) -> PluginOracle:
         """Return the oracle that counts the same rows by their probabilities."""
-        return PluginOracle(self.rows, "model", self.threads, self.calibration, self.report)
+        return PluginOracle(self.rows, "model", self.threads, self.calibration, self.report, self.settings)
 
     def calibrated(self) -> PluginOracle:
         """Return this oracle on probabilities that are calibrated on the labels, of a sample where rows are many."""
         some, rows = self.sample(), self.rows
-        kind: Confusion = "model" if self.exact else "labels"
+        kind: Counting = "model" if self.exact else "labels"
         made, report = fit_calibration(
             some.proba, some.labels, some.weights, some.cells, len(self.axes.cells)
         )
         if made.is_identity:
-            return PluginOracle(rows, kind, self.threads, None, report)
+            return PluginOracle(rows, kind, self.threads, None, report, self.settings)
         calibrated = replace(rows, proba=made(rows.proba, rows.cells))
-        return PluginOracle(calibrated, kind, self.threads, made, report)
+        return PluginOracle(calibrated, kind, self.threads, made, report, self.settings)
 
     @property
     def costly(self) -> bool:  # type: ignore[override]
         """Whether a pass takes so long that the rules of a sample save time."""
-        return worth_a_sample(*self.rows.proba.shape)
+        return worth_a_sample(len(self.rows), self.axes.n, self.settings)
 
     def sample(self) -> Rows:
         """Return some of the rows, stratified by class and cell; all of them if they are few."""
@@ -149,18 +121,15 @@ class PluginOracle(OracleBase):
     @cached_property
     def _sample(self) -> Rows:
         rows = self.rows
-        if len(rows) <= SAMPLE_ROWS:
+        if len(rows) <= self.settings.sample_rows:
             return rows
-        block = Block(rows.proba, rows.labels, rows.cells, rows.weights)
         counts = strata(rows.labels, rows.cells, None, len(self.axes.cells), self.axes.n)
-        taken = block.taken(fractions(counts), draw_lots(0, len(rows)))
+        taken = drawn(rows, fractions(counts, self.settings), draw_lots(0, len(rows)))
         return sample_rows(self.axes, [taken], rows.margins())
 
 
 def soft_margins(rows: Rows, threads: int | None = None) -> FloatArray:
     """Return the mean probability of each class in each cell, (cells, classes)."""
-    nothing = np.zeros(len(rows), np.int32)
-    tensor = kernels.confusion(
-        rows.proba, None, rows.cells, rows.weights, nothing, len(rows.axes.cells), 1, threads=threads
-    )
+    alike = np.zeros(len(rows), np.int32)
+    tensor = kernels.confusion(rows.soft(), alike, len(rows.axes.cells), 1, threads=threads)
     return np.asarray(tensor[:, :, 0])

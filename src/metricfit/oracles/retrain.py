@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metricfit.data.axes import distinct_labels
-from metricfit.data.confusion import Axes, Cells, encode_labels
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.labels import distinct_labels, encode_labels
 from metricfit.data.layout import Layout, expand, statistic
 from metricfit.data.rows import strata
 from metricfit.data.validation import check_lengths, check_weights
@@ -86,9 +87,7 @@ class RetrainOracle(OracleBase):
             else distinct_labels(classes, "classes")
         )
         cells, codes = Cells.observe(sensitive_features, rows)
-        self.axes = Axes(
-            named, distinct_labels(decisions, "decisions") if decisions is not None else (), cells
-        )
+        self.axes = Axes.of(named, decisions, cells)
         self.X, self.labels, self.cells = X, encode_labels(y, self.axes.classes), codes.astype(np.int64)
         weights = check_weights(sample_weight, rows)
         self.weights: FloatArray = np.full(rows, 1 / rows) if weights is None else weights / weights.sum()

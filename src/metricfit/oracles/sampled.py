@@ -1,4 +1,4 @@
-"""A sample of the rows that answers for all of them: cheap to ask, and corrected where all rows have been counted."""
+"""A sample that answers for all rows: cheap to ask, and corrected by rules that were counted on all rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metricfit.types import FloatArray
 
 
 class SampledOracle(OracleBase):
-    """Decides and counts the rows of a sample by their probabilities, and adds what these counts were found to lack.
+    """Decides and counts the rows of a sample by their probabilities, and adds a correction found on all rows.
 
     Parameters
     ----------
@@ -26,19 +26,19 @@ class SampledOracle(OracleBase):
         assert sample is not None
         self.whole, self.counted = whole, PluginOracle(sample, "model")
         self.axes, self.margins, self.exact = whole.axes, whole.margins, whole.exact
-        self.lack: FloatArray = np.zeros(1)
+        self.correction: FloatArray = np.zeros(1)
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and what its statistic should be on all rows."""
-        return Vertex(loss, self.counted(loss, layout).statistic + self.lack)
+        return Vertex(loss, self.counted(loss, layout).statistic + self.correction)
 
     def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
         """Return the full tensor of a mixture of rules, on all rows."""
         return self.whole.confusion(losses, weights, layout)
 
     def correct(self, vertices: Sequence[Vertex], weights: FloatArray, layout: Layout) -> None:
-        """Let the counts lack nothing for a mixture, (cells, rules) of weights, of rules counted on all rows."""
-        self.lack = np.zeros(1)
+        """Correct the counts by a mixture (cells, rules) of rules counted on all rows: its own counts become exact."""
+        self.correction = np.zeros(1)
         for t in np.flatnonzero(weights.any(axis=0)).tolist():
             missed = vertices[t].statistic - self.counted(vertices[t].loss, layout).statistic
-            self.lack = self.lack + weights[:, t, None, None] * missed
+            self.correction = self.correction + weights[:, t, None, None] * missed

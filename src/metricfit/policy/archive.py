@@ -1,4 +1,4 @@
-"""Archives of models: zip files with a signed list of their members, opened with distrust.
+"""Archives of models: zip files with a signed list of their members; all they claim is checked before unpacking.
 
 Everything that a file claims about itself is checked before anything of it is unpacked: the number of members, their
 sizes, how they are packed. What is unpacked is compared with the SHA-256 that the signed list has for it.
@@ -17,6 +17,7 @@ from typing import Any
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import brief, some
 from metricfit.policy import file as policy_file
+from metricfit.policy.document import fields
 
 FORMAT = "metricfit.models"
 VERSION = 1
@@ -132,7 +133,7 @@ def checked(data: bytes, max_bytes: int) -> zipfile.ZipFile:
 def _sums(manifest: bytes) -> dict[str, str]:
     """Return the checksum of each member."""
     document = policy_file.verified(manifest, _check_kind)
-    *_, sums = policy_file.fields(document, "the list of members", ("format", "version", "members"))
+    *_, sums = fields(document, "the list of members", ("format", "version", "members"))
     if type(sums) is not dict or not set(map(type, sums.values())) <= {str}:
         raise PolicyFileError("the list of members must have a checksum for each of them")
     return sums

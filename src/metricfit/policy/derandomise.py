@@ -20,7 +20,7 @@ from itertools import permutations
 
 import numpy as np
 
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.data.layout import expand, statistic
 from metricfit.data.rows import Rows
 from metricfit.problem import Program

@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from metricfit.data.confusion import Axes, Cells, encode_labels
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.labels import encode_labels
 from metricfit.data.validation import check_lengths, check_weights
 from metricfit.functions.binding import Binding
 from metricfit.intervals import Evidence, estimate

@@ -1,4 +1,4 @@
-"""The policy file: versioned JSON with a checksum, read with distrust and written whole or not at all."""
+"""The policy file: JSON with a checksum, checked on reading, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,63 +6,17 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-import metricfit
-from metricfit.calibration import Calibration
-from metricfit.data.confusion import Axes
 from metricfit.exceptions import PolicyFileError
-from metricfit.messages import brief, some
-from metricfit.policy.mixture import Rule
+from metricfit.policy.document import check_version
 
-FORMAT = "metricfit.policy"
-# Version 2 has the calibration, where the policy comes from, the policy for values not seen in fit, and whether it sees
-# the attributes.
-VERSION = 2
 # A rule of 1,000 classes takes 40 kB, or 20 MB where each pair of class and decision has a loss of its own.
 MAX_BYTES = 1 << 26
 # Every array or object of a policy has at least so many bytes on average; `[],[],[]` would need 20 times its size.
 BYTES_EACH = 8
-KEYS_1 = ("format", "version", "metricfit", "classes", "decisions", "attributes", "layout", "cells")
-KEYS = (*KEYS_1, "calibration", "provenance", "overall", "blind")
-# What a file of version 1 has in place of the entries of version 2.
-ADDED: dict[str, Any] = {"calibration": None, "provenance": {}, "overall": None, "blind": False}
-# Characters of JSON that a policy may say about where it comes from.
-MAX_PROVENANCE = 1 << 16
-
-
-def document(
-    axes: Axes,
-    layout: str,
-    rules: Sequence[Sequence[Rule]],
-    single: Sequence[int],
-    calibration: Calibration | None = None,
-    provenance: Mapping[str, Any] | None = None,
-    overall: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return the parts of a policy as plain lists, numbers and strings; `parts` is the way back."""
-    cells = [
-        {"rules": [{"weight": rule.weight, "loss": rule.loss.tolist()} for rule in mixture], "single": index}
-        for mixture, index in zip(rules, single, strict=True)
-    ]
-    seen = axes.seen
-    names, values = list(seen.cells.names), [list(cell) for cell in seen.cells.values]
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "metricfit": metricfit.__version__,
-        "classes": list(seen.classes),
-        "decisions": list(axes.decisions),
-        "attributes": {"names": names, "values": values},
-        "layout": layout,
-        "cells": cells,
-        "calibration": None if calibration is None else calibration.to_dict(),
-        "provenance": dict(provenance or {}),
-        "overall": None if overall is None else dict(overall),
-        "blind": seen is not axes,
-    }
 
 
 def encode(document: Mapping[str, Any]) -> bytes:
@@ -133,117 +87,6 @@ def verified(data: bytes, check: Callable[[Mapping[str, Any]], None]) -> dict[st
             "its checksum does not match its content: it was damaged or edited; save it again"
         )
     return document
-
-
-def check_version(document: Mapping[str, Any]) -> None:
-    """Refuse a document of another format, or of a version that is not known yet."""
-    if document.get("format") != FORMAT:
-        raise PolicyFileError(
-            f'it is no metricfit policy: "format" is {brief(document.get("format"))}, not {FORMAT!r}'
-        )
-    version = document.get("version")
-    if type(version) is not int or version < 1:
-        raise PolicyFileError(f'"version" must be a positive integer; it is {brief(version)}')
-    if version > VERSION:
-        raise PolicyFileError(
-            f"it has version {brief(version)}, saved by a newer metricfit "
-            f"({brief(document.get('metricfit'))}); this one reads versions up to {VERSION}: upgrade it"
-        )
-
-
-def parts(document: Any) -> tuple[Any, ...]:
-    """Return axes, layout, rules, single rules, calibration, provenance, overall policy and blindness, types checked.
-
-    Types are checked here and sense (shapes, sums, repeated labels) by the objects that are made from them.
-    """
-    plain = (str, int, float, bool)
-    if type(document) is dict:
-        check_version(document)
-    if type(document) is dict and document["version"] == 1:
-        fields(document, "the document", KEYS_1)
-        document = {**document, **ADDED}
-    *_, classes, decisions, attributes, layout, cells, entry, provenance, overall, blind = fields(
-        document, "the document", KEYS
-    )
-    names, values = fields(attributes, '"attributes"', ("names", "values"))
-    if not isinstance(layout, str):
-        raise PolicyFileError(f'"layout" must be a string; it is {brief(layout)}')
-    cell_values = [
-        items(cell, "the values of a cell", *plain) for cell in items(values, 'attribute "values"', list)
-    ]
-    rules, single = [], []
-    for cell in items(cells, '"cells"', dict):
-        mixture, index = fields(cell, "a cell", ("rules", "single"))
-        rules.append([_rule(rule) for rule in items(mixture, '"rules"', dict)])
-        single += items([index], '"single"', int)
-    axes = (
-        items(classes, '"classes"', *plain),
-        items(decisions, '"decisions"', *plain),
-        (items(names, 'attribute "names"', str), cell_values),
-    )
-    if not axes[1]:
-        raise PolicyFileError('"decisions" is empty')
-    try:
-        calibration = None if entry is None else Calibration.from_dict(entry)
-        check_provenance(provenance)
-    except (ValueError, OverflowError) as error:
-        raise PolicyFileError(str(error)) from error
-    if type(blind) is not bool:
-        raise PolicyFileError(f'"blind" must be true or false; it is {brief(blind)}')
-    if overall is not None and (type(overall) is not dict or overall.get("overall") is not None):
-        raise PolicyFileError(f'"overall" must be a policy without another in it; it is {brief(overall)}')
-    return axes, layout, rules, single, calibration, provenance, overall, blind
-
-
-def check_provenance(provenance: Any) -> None:
-    """Refuse anything but a flat, not too large JSON object: names with strings, numbers, bools or null.
-
-    Examples
-    --------
-    >>> check_provenance({"objective": "g_mean()", "rows": 3000})
-    """
-    if type(provenance) is not dict or not set(map(type, provenance)) <= {str}:
-        raise ValueError(f"provenance must be an object whose names are strings; it is {brief(provenance)}")
-    plain = (str, int, float, bool, type(None))
-    for name, value in provenance.items():
-        entries = value if type(value) is list else [value]
-        if not set(map(type, entries)) <= set(plain):
-            raise ValueError(f"provenance {name!r} must be a string, number, bool, null or an array of these")
-    if len(_text(provenance)) > MAX_PROVENANCE:
-        raise ValueError(f"provenance has more than {MAX_PROVENANCE} characters; say less")
-
-
-def _rule(rule: Any) -> tuple[Any, list[list[Any]]]:
-    weight, loss = fields(rule, "a rule", ("weight", "loss"))
-    items([weight], '"weight"', int, float)
-    rows = [items(row, "a row of a loss", int, float) for row in items(loss, '"loss"', list)]
-    if len(set(map(len, rows))) > 1:
-        raise PolicyFileError("the rows of a loss must be equally long")
-    return weight, rows
-
-
-def fields(value: Any, what: str, keys: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return the values of exactly these keys of a JSON object."""
-    if type(value) is not dict:
-        raise PolicyFileError(f"{what} must be an object; it is {brief(value)}")
-    if set(value) != set(keys):
-        lacking, extra = [key for key in keys if key not in value], [key for key in value if key not in keys]
-        raise PolicyFileError(
-            f"{what} lacks {some(lacking) or 'nothing'} and has unknown {some(extra) or 'nothing'}"
-        )
-    return tuple(value[key] for key in keys)
-
-
-def items(value: Any, what: str, *kinds: type) -> list[Any]:
-    """Return a JSON array whose entries have these types, all of them if none is named."""
-    if type(value) is not list:
-        raise PolicyFileError(f"{what} must be an array; it is {brief(value)}")
-    if kinds and not set(map(type, value)) <= set(kinds):
-        wrong = next(entry for entry in value if type(entry) not in kinds)
-        raise PolicyFileError(
-            f"{what} holds {brief(wrong)}, which is no {' or '.join(k.__name__ for k in kinds)}"
-        )
-    return value
 
 
 def read(path: str | os.PathLike[str], max_bytes: int) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout, expand, shape_of
 from metricfit.policy.row_hash import UInt64Array, salt_of, uniform, uniform_of_keys
 from metricfit.types import FloatArray, IntArray, Label

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.confusion import Axes
+from metricfit.data.axes import Axes
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import cut
 from metricfit.policy import archive
 from metricfit.policy import file as policy_file
+from metricfit.policy.document import items
 from metricfit.policy.policy import Policy, Rule
 from metricfit.policy.row_hash import row_words
 from metricfit.types import FloatArray, IntArray
@@ -45,7 +46,7 @@ class ModelPolicy:
     Examples
     --------
     >>> from sklearn.dummy import DummyClassifier
-    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.data.axes import Axes
     >>> no = DummyClassifier(strategy="constant", constant=0).fit([[0], [1]], [0, 1])
     >>> policy = ModelPolicy(Axes(("no", "yes")), [no], [[(1.0, 0)]])
     >>> policy.decide([[0.5], [0.7]]).tolist()
@@ -148,7 +149,7 @@ class ModelPolicy:
         ballot = Policy.from_dict(policy_file.decode(members[POLICY]))
         axes = ballot.axes
         try:
-            classes = policy_file.items(json.loads(members[CLASSES]), "classes", str, int, float, bool)
+            classes = items(json.loads(members[CLASSES]), "classes", str, int, float, bool)
             named = Axes(tuple(classes), axes.decisions, axes.cells)
         except (ValueError, RecursionError) as error:
             raise PolicyFileError(f"its classes make no sense: {error}") from error
@@ -199,7 +200,7 @@ def _model(data: bytes, number: int, k: int, trusted: Sequence[str], max_bytes: 
         suits = suits and {int(c) for c in model.classes_} <= set(range(k))
     except PolicyFileError:
         raise
-    except Exception as error:  # skops builds what the file says, so that it may stumble over anything
+    except Exception as error:  # skops builds what the file says, so that anything may fail
         raise PolicyFileError(f"{where} cannot be read: {type(error).__name__}: {cut(str(error))}") from error
     if not suits:
         raise PolicyFileError(

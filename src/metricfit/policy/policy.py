@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any, get_args
 
 import numpy as np
 
 from metricfit.calibration import Calibration
-from metricfit.data.axes import in_class_order
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.labels import in_class_order
 from metricfit.data.layout import Layout, shape_of
-from metricfit.data.validation import check_proba, row_blocks
+from metricfit.data.validation import check_proba
 from metricfit.exceptions import PolicyFileError
-from metricfit.kernels import counting as kernels
-from metricfit.kernels.settings import TUNED
 from metricfit.messages import unknown
 from metricfit.policy import file as policy_file
+from metricfit.policy.deciding import RuleBook
+from metricfit.policy.document import check_provenance, document_of, parts_of
 from metricfit.policy.export import DeterministicRule, Exportable
 from metricfit.policy.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
-from metricfit.policy.row_hash import UInt64Array, cell_keys, key_words
+from metricfit.policy.row_hash import cell_keys, key_words
 from metricfit.types import FloatArray, IntArray
 
 __all__ = ["Policy", "PolicyFileError", "Rule"]
-
-# Products from which one pass is worth the seconds in which numba is imported and compiles: NumPy takes about
-# as long for them.
-COMPILED_WORK = 300_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +58,7 @@ class Policy(Exportable):
     --------
     A third decision for cases that cost too much to get wrong:
 
-    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.data.axes import Axes
     >>> from metricfit.policy import Policy, Rule
     >>> loss = [[0, 1, 0.3], [5, 0, 0.3]]  # rows: the true class; columns: the decision
     >>> policy = Policy(Axes(("ok", "fraud"), ("ok", "fraud", "review")), "full", [[Rule(1, loss)]])
@@ -98,7 +93,7 @@ class Policy(Exportable):
         if not np.isfinite(losses).all():
             raise ValueError("losses must be finite; some are NaN or infinite")
         _check_overall(self.overall, self.axes)
-        policy_file.check_provenance(self.provenance)
+        check_provenance(self.provenance)
         calibration = _fitting(self.calibration, self.axes)
         losses.flags.writeable = False
         views = iter(losses)
@@ -158,28 +153,11 @@ class Policy(Exportable):
         if randomize not in RANDOMIZE:
             raise ValueError(unknown("randomize", randomize, RANDOMIZE))
         rows = self._checked(proba)
-        cell, outside = self._cells(sensitive_features, len(rows))
         words = None if key is None else key_words(key, len(rows))
-        if self.overall is None or not outside.size:
-            return self._decide(rows, cell, words, randomize, random_state)
-        made = np.empty(len(rows), dtype=self.axes.decision_labels.dtype)
-        inside = np.delete(np.arange(len(rows)), outside)
-        for policy, some in ((self, inside), (self.overall, outside)):
-            place = cell[some] if policy is self else np.zeros(len(some), np.int32)
-            told = None if words is None else words[some]
-            made[some] = policy._decide(rows[some], place, told, randomize, random_state)
-        return made
-
-    def _decide(
-        self, rows: FloatArray, cell: IntArray, words: UInt64Array | None, randomize: str, random_state: Any
-    ) -> Any:
-        chosen = self._table.rule_of(rows, cell, randomize, random_state, words)
-        rule = self._table.start[cell] + chosen
-        if self.calibration is None:
-            return self.axes.decision_labels[self._apply(rows, rule)]
         made = np.empty(len(rows), dtype=np.intp)
-        for block in row_blocks(*rows.shape):
-            made[block] = self._apply(self.calibration(rows[block], cell[block]), rule[block])
+        for policy, some, cell in self._who_decides(sensitive_features, len(rows)):
+            told = None if words is None else words[some]
+            made[some] = policy._rule_book.decisions(rows[some], cell, randomize, random_state, told)
         return self.axes.decision_labels[made]
 
     def decision_proba(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
@@ -203,27 +181,10 @@ class Policy(Exportable):
         array([[0.25, 0.75]])
         """
         rows = self._checked(proba)
-        cell, outside = self._cells(sensitive_features, len(rows))
-        if self.overall is not None and outside.size:
-            inside = np.delete(np.arange(len(rows)), outside)
-            made = np.empty((len(rows), self.axes.k))
-            made[outside] = self.overall.decision_proba(rows[outside])
-            made[inside] = self._chances(rows[inside], cell[inside])
-            return made
-        return self._chances(rows, cell)
-
-    def _chances(self, rows: FloatArray, cell: IntArray) -> FloatArray:
-        chances: FloatArray = np.zeros((len(rows), self.axes.k))
-        for block in row_blocks(len(rows), self.axes.n):
-            part, part_cell, out = rows[block], cell[block], chances[block].reshape(-1)
-            part = part if self.calibration is None else self.calibration(part, part_cell)
-            for rank, shares in enumerate(self._table.share.T):
-                share = shares[part_cell]
-                using = np.flatnonzero(share)
-                some = part if len(using) == len(part) else part[using]
-                made = self._apply(some, self._table.start[part_cell[using]] + rank)
-                out[using * self.axes.k + made] += share[using]
-        return chances
+        made = np.empty((len(rows), self.axes.k))
+        for policy, some, cell in self._who_decides(sensitive_features, len(rows)):
+            made[some] = policy._rule_book.chances(rows[some], cell)
+        return made
 
     def _checked(self, proba: Any) -> FloatArray:
         if self.axes.seen is not self.axes:
@@ -231,38 +192,23 @@ class Policy(Exportable):
             proba = proba.reshape(len(proba), -1) if proba.ndim == 3 else proba
         return check_proba(in_class_order(proba, self.axes.classes), self.axes.n, allow_empty=True)
 
-    def _cells(self, sensitive_features: Any, n_rows: int) -> tuple[IntArray, IntArray]:
-        """Return the cell of each row, and which rows have none and are left to the overall policy."""
+    def _who_decides(self, sensitive_features: Any, n_rows: int) -> list[tuple[Policy, Any, IntArray]]:
+        """Return which policy decides which rows, and the cells of these; rows of no cell go to the overall policy."""
         unseen = "error" if self.overall is None else "overall"
         cell = self.axes.cells.encode(sensitive_features, n_rows, unseen)
-        return cell, np.flatnonzero(cell == len(self.rules))
+        outside = np.flatnonzero(cell == len(self.rules))
+        if self.overall is None or not outside.size:
+            return [(self, slice(None), cell)]
+        inside = np.delete(np.arange(n_rows), outside)
+        return [(self, inside, cell[inside]), (self.overall, outside, np.zeros(len(outside), np.int32))]
 
     @cached_property
-    def _table(self) -> Table:
-        return Table.of(self.rules, self.single, cell_keys(self.axes.cells.values))
-
-    def _apply(self, rows: FloatArray, rule: IntArray) -> IntArray:
-        """Return the decision of each row under its rule, as an index."""
-        # To the kernel the rules are cells: it reads a row's loss by its number, so no row is touched twice.
-        codes = rule.astype(np.int32)
-        made: IntArray = np.empty(len(rows), dtype=np.int32)
-        engine = _engine(len(rows) * self._losses[0].size)
-        # NumPy makes arrays of scores, which should fit the cache.
-        blocks = [slice(None)] if engine == "numba" else row_blocks(len(rows), max(self.axes.n, self.axes.k))
-        for block in blocks:
-            kernels.decide(
-                rows[block],
-                codes[block],
-                self._losses,
-                self.axes.match,
-                layout=self.layout,
-                out=made[block],
-                engine=engine,
-            )
-        return made
+    def _rule_book(self) -> RuleBook:
+        table = Table.of(self.rules, self.single, cell_keys(self.axes.cells.values))
+        return RuleBook(self.axes, self.layout, self._losses, table, self.calibration)
 
     def losses_for(self, axes: Axes, layout: Layout) -> list[FloatArray]:
-        """Return the rules as losses over the cells of another problem, for a warm start.
+        """Return the rules as losses over the cells of another problem, which a solve can start from.
 
         Parameters
         ----------
@@ -349,8 +295,7 @@ class Policy(Exportable):
         [{'rules': [{'weight': 1.0, 'loss': [[0.0, 1.0], [1.0, 0.0]]}], 'single': 0}]
         """
         parts = (self.axes, self.layout, self.rules, self.single, self.calibration, self.provenance)
-        overall = None if self.overall is None else self.overall.to_dict()
-        return policy_file.document(*parts, overall)
+        return document_of(*parts, None if self.overall is None else self.overall.to_dict())
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Policy:
@@ -367,13 +312,19 @@ class Policy(Exportable):
         >>> Policy.from_dict(policy.to_dict()) == policy
         True
         """
-        labels, layout, rules, single, calibration, provenance, overall, blind = policy_file.parts(document)
+        found = parts_of(document)
         try:
-            made = tuple(tuple(Rule(weight, loss) for weight, loss in mixture) for mixture in rules)
-            axes = Axes(labels[0], labels[1], Cells(*labels[2]))
-            beyond = None if overall is None else cls.from_dict(overall)
-            seeing = axes.blind() if blind else axes
-            return cls(seeing, layout, made, single, calibration, provenance, beyond)
+            rules = tuple(tuple(Rule(weight, loss) for weight, loss in mixture) for mixture in found.rules)
+            axes = Axes(found.classes, found.decisions, Cells(found.attributes, found.cells))
+            return cls(
+                axes.blind() if found.blind else axes,
+                found.layout,
+                rules,
+                found.single,
+                found.calibration,
+                found.provenance,
+                None if found.overall is None else cls.from_dict(found.overall),
+            )
         except (ValueError, OverflowError) as error:
             raise PolicyFileError(f"it does not make sense as a policy: {error}") from error
 
@@ -440,21 +391,11 @@ class Policy(Exportable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the constructor: arrays come back from a pickle writeable."""
-        parts = (
-            self.axes,
-            self.layout,
-            self.rules,
-            self.single,
-            self.calibration,
-            self.provenance,
-            self.overall,
-        )
-        return Policy, parts
+        return Policy, tuple(getattr(self, part.name) for part in fields(self) if part.init)
 
     def __repr__(self) -> str:
-        sizes = (
-            f"{self.axes.n} classes, {self.axes.k} decisions, {len(self.rules)} cells, {self.n_rules} rules"
-        )
+        cells = len(self.rules)
+        sizes = f"{self.axes.n} classes, {self.axes.k} decisions, {cells} cells, {self.n_rules} rules"
         calibrated = "" if self.calibration is None else f", calibration={self.calibration.family!r}"
         return f"Policy({sizes}, layout={self.layout!r}{calibrated})"
 
@@ -477,9 +418,3 @@ def _fitting(calibration: Calibration | None, axes: Axes) -> Calibration | None:
     if calibration.cells not in (1, len(axes.cells)):
         raise ValueError(f"calibration has {calibration.cells} cells, the policy {len(axes.cells)}")
     return calibration
-
-
-def _engine(work: int) -> kernels.Engine:
-    """Return what decides: numba if it is loaded or there is enough work to load it for, else NumPy."""
-    least = TUNED.numpy_work if "numba" in sys.modules else COMPILED_WORK
-    return "numba" if work > least and find_spec("numba") is not None else "numpy"

@@ -1,4 +1,4 @@
-"""A uniform number for each row that depends on the row alone, not on its place or company.
+"""A uniform number for each row that depends on the row alone, not on its place among others.
 
 The number decides which rule of a mixture a row gets, so the same row gets the same decision in any order, in
 any batch and on any machine.

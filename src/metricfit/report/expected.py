@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.confusion import Axes, Confusion
+from metricfit.data.axes import Axes
+from metricfit.data.confusion import Confusion
 from metricfit.data.layout import shape_of
 from metricfit.oracles import Oracle, PluginOracle
 from metricfit.policy import Policy
@@ -68,7 +69,7 @@ def of_policy(policy: Policy, oracle: PluginOracle, attributes: Any = None) -> C
     Examples
     --------
     >>> import numpy as np
-    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.data.axes import Axes
     >>> from metricfit.oracles import Rows
     >>> from metricfit.policy import Policy, Rule
     >>> rows = Rows.of(np.array([[0.9, 0.1], [0.6, 0.4]]), [0, 1])

@@ -46,7 +46,7 @@ def scores(policy: Policy) -> list[Scores] | None:
 
     Examples
     --------
-    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.data.axes import Axes
     >>> from metricfit.policy import Policy, Rule
     >>> (rule,) = scores(Policy(Axes((0, 1)), "diagonal", [[Rule(1, [[-1, -4], [0, 0]])]]))
     >>> rule.gain.tolist(), rule.bonus.tolist()

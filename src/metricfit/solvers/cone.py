@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.functions.expression import Constant, Entries, Largest, Node, Stack, Sum, Total
+from metricfit.functions.expression import Constant, Entries, Node
+from metricfit.functions.extremes import Largest
 from metricfit.functions.nonlinear import Smooth
+from metricfit.functions.sums import Stack, Sum, Total
 from metricfit.solvers.attempts import TOLERANCE, read, solving
 
 

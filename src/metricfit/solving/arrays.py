@@ -8,20 +8,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metricfit.data.cells import UNSEEN_RULES
-from metricfit.data.confusion import Axes, Cells
-from metricfit.groups import groups_of, warn_of_few_rows
+from metricfit.data.attributes import UNSEEN_RULES
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.messages import unknown
 from metricfit.methods import Method, Record
 from metricfit.metrics import Constraint
 from metricfit.options import Options, check_options, threads
 from metricfit.oracles import Oracle, PluginOracle
-from metricfit.oracles.base import Confusion as Kind
-from metricfit.oracles.base import OracleBase, adapted
+from metricfit.oracles.base import Counting, OracleBase, adapted
 from metricfit.oracles.choice import oracle_for
 from metricfit.policy import Policy
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 from metricfit.result import Result
+from metricfit.result.few_rows import warn_of_few_rows
+from metricfit.result.groups import groups_of
 from metricfit.solving.door import solve
 from metricfit.solving.new_rows import confirmed, with_expected
 from metricfit.solving.unseen import with_overall
@@ -39,7 +40,7 @@ def optimize(
     sensitive_features: Any = None,
     sample_weight: Any = None,
     method: str | Method = "auto",
-    confusion: Kind = "labels",
+    confusion: Counting = "labels",
     oracle: Literal["plugin"] | Oracle = "plugin",
     blind: bool = False,
     missing: Literal["error", "cell"] = "error",

@@ -10,15 +10,14 @@ from metricfit.data.rows import Rows
 from metricfit.methods import Record
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
-from metricfit.oracles.base import Confusion as Kind
-from metricfit.oracles.base import OracleBase
+from metricfit.oracles.base import Counting, OracleBase
 from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.solving.answer import alone_of, with_single
 from metricfit.solving.door import DEFAULTS, solve
-from metricfit.solving.provenance import provenance_of, rows_of
+from metricfit.solving.provenance import judging_rows, provenance_of
 from metricfit.trust.confidence import confirm
 from metricfit.trust.expected import expected
 from metricfit.trust.judgement import evidence, judge
@@ -66,11 +65,11 @@ def with_expected(
     Data that is not in memory is judged by the sample of it that the oracle keeps. The callback of the options is for
     the solve itself; ``callback`` is called after each step in a fold, and may raise to give up.
     """
-    rows = rows_of(oracle)
+    rows = judging_rows(oracle)
     if isinstance(result.policy, ModelPolicy) or rows is None:
         why = "not judged: an oracle of your own, or one that retrains, has no rows to deal to folds"
         return replace(result, expected_note=why)
-    kind: Kind = "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels"
+    kind: Counting = "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels"
     seconds = None if options.max_seconds is None else options.max_seconds / 2
     # The rules that were found on all rows are where to start from, so few calls are needed.
     again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=callback, verbose=0)

@@ -15,7 +15,7 @@ from metricfit.result import Result
 from metricfit.trust.judgement import Judgement, evidence, judge
 
 
-def rows_of(oracle: OracleBase) -> Rows | None:
+def judging_rows(oracle: OracleBase) -> Rows | None:
     """Return the rows that a policy can be judged by: all of them in memory, else a sample; None if there are none."""
     return oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
 
@@ -26,7 +26,7 @@ def judge_of(problem: Problem, oracle: OracleBase, policy: Any) -> Callable[[], 
         return None
 
     def judged() -> Judgement | None:
-        rows = rows_of(oracle)
+        rows = judging_rows(oracle)
         if rows is None:
             return None
         note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"

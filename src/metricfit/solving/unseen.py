@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.binding import Binding
 from metricfit.metrics import Constraint, Metric

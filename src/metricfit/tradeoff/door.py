@@ -7,7 +7,7 @@ from typing import Any
 
 from metricfit.methods import Method
 from metricfit.options import Options, check_options, threads
-from metricfit.oracles.base import Confusion as Kind
+from metricfit.oracles.base import Counting as Kind
 from metricfit.oracles.choice import oracle_for
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 from metricfit.tradeoff.expectation import with_expected

@@ -9,7 +9,7 @@ from itertools import count
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.options import Options
-from metricfit.oracles.base import Confusion as Kind
+from metricfit.oracles.base import Counting as Kind
 from metricfit.oracles.base import OracleBase
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.policy import Policy

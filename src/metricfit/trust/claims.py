@@ -15,9 +15,11 @@ from typing import Literal
 
 import numpy as np
 
-from metricfit.data.confusion import Axes, Confusion
-from metricfit.functions.binding import Binding, Linear
+from metricfit.data.axes import Axes
+from metricfit.data.confusion import Confusion
+from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
+from metricfit.functions.linear import Linear
 from metricfit.metrics.base import Absolute, Combination, Metric, Sliced
 from metricfit.metrics.comparison import Disparity, Worst, compared, strata_of
 from metricfit.metrics.constraint import Constraint, Sense

@@ -88,7 +88,7 @@ def expected(
             continue
         # Rows that are alone in their class and cell can only be judged by policies that saw them.
         judged = np.flatnonzero((fold == number) | ((fold == -1) & (number == 0)))
-        parts.append(evidence(policy, rows.take(judged, renormalise=False)))
+        parts.append(evidence(policy, rows[judged]))
     if not parts:
         return None
     notes = [note] if note else []

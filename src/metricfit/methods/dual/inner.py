@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.functions.expression import Largest, Node
+from metricfit.functions.expression import Node
+from metricfit.functions.extremes import Largest
 from metricfit.methods.dual.domain import Domain
 from metricfit.methods.master.polyhedron import Polyhedron
 from metricfit.solvers import cone

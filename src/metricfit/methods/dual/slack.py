@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from metricfit.functions.atoms import GeometricMean, HarmonicMean, RootMeanSquareLoss
-from metricfit.functions.expression import Constant, Entries, Largest, Node, nodes_of
+from metricfit.functions.expression import Constant, Entries, Node, nodes_of
+from metricfit.functions.extremes import Largest
 from metricfit.functions.nonlinear import Smooth
 from metricfit.methods.dual.domain import Domain
 from metricfit.methods.dual.inner import Answer, ConeProgram, LinearStep

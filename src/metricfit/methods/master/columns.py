@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.functions.expression import Largest
+from metricfit.functions.extremes import Largest
 from metricfit.oracles.base import Vertex
 from metricfit.problem import Program
 from metricfit.types import BoolArray, FloatArray, IntArray

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.functions.expression import Largest, Node
+from metricfit.functions.expression import Node
+from metricfit.functions.extremes import Largest
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.mixtures import SPARE
 from metricfit.problem import Program

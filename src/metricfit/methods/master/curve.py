@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from metricfit.functions.atoms import TINY, Separable
-from metricfit.functions.expression import Entries, Node, Sum
+from metricfit.functions.expression import Entries, Node
 from metricfit.functions.nonlinear import Smooth
+from metricfit.functions.sums import Sum
 from metricfit.methods.master.polyhedron import Polyhedron, is_polyhedral
 from metricfit.types import FloatArray, IntArray
 

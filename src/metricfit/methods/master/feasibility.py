@@ -10,7 +10,8 @@ from math import comb
 import numpy as np
 
 from metricfit.exceptions import InfeasibleError
-from metricfit.functions.expression import Largest, Stack, Sum
+from metricfit.functions.extremes import Largest
+from metricfit.functions.sums import Stack, Sum
 from metricfit.methods.base import FEASIBLE, Exhausted, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.generation import best_mixture, generate

@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from metricfit.exceptions import Unsolved
-from metricfit.functions.expression import Constant, Node, Sum, negative, nodes_of
+from metricfit.functions.expression import Constant, Node, nodes_of
 from metricfit.functions.nonlinear import Smooth
+from metricfit.functions.sums import Sum, negative
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.corners import Corners

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metricfit.functions.expression import Constant, Entries, Largest, Node, Stack, Sum, Total
+from metricfit.functions.expression import Constant, Entries, Node
+from metricfit.functions.extremes import Largest
 from metricfit.functions.nonlinear import Smooth
+from metricfit.functions.sums import Stack, Sum, Total
 from metricfit.methods.base import FEASIBLE
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.corners import Corners

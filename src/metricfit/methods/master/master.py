@@ -13,8 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from metricfit.functions.atoms import TINY
-from metricfit.functions.expression import Largest, Node, Stack, negative
+from metricfit.functions.expression import Node
+from metricfit.functions.extremes import Largest
 from metricfit.functions.levels import at_most
+from metricfit.functions.sums import Stack, negative
 from metricfit.methods.base import Walk
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.cone import solve_cone

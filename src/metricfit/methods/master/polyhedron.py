@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.functions.expression import Constant, Entries, Largest, Node, Stack, Sum, Total
+from metricfit.functions.expression import Constant, Entries, Node
+from metricfit.functions.extremes import Largest
+from metricfit.functions.sums import Stack, Sum, Total
 from metricfit.types import FloatArray
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metricfit.kernels.scan import Kind, Line, Scan, Sweep
+from metricfit.kernels.scan import Scan, Sweep
+from metricfit.kernels.scan_line import Kind, Line
 from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.search.profile import Profile, Series
 from metricfit.oracles.base import Vertex

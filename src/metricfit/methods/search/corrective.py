@@ -8,7 +8,8 @@ from itertools import islice
 
 import numpy as np
 
-from metricfit.functions.expression import Entries, Total
+from metricfit.functions.expression import Entries
+from metricfit.functions.sums import Total
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.feasibility import reach

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from metricfit.data.rows import Rows
-from metricfit.kernels.scan import Line, Scan
+from metricfit.kernels.scan import Scan
+from metricfit.kernels.scan_line import Line
 from metricfit.kernels.scan_loops import prefix
 from metricfit.methods.base import Walk
 from metricfit.methods.master.columns import Columns

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.functions.expression import Constant, Entries, Node, Sum, Total, nodes_of
+from metricfit.functions.expression import Constant, Entries, Node, nodes_of
 from metricfit.functions.nonlinear import Quotient
+from metricfit.functions.sums import Sum, Total
 from metricfit.kernels.counting import Engine
-from metricfit.kernels.scan import Line, Scan
+from metricfit.kernels.scan import Scan
+from metricfit.kernels.scan_line import Line
 from metricfit.kernels.scan_loops import NO_WEIGHT, ratio, ratio_sums
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray, IntArray

@@ -16,15 +16,10 @@ from typing import Any
 import numpy as np
 
 from metricfit.exceptions import SchedulerLost
-
-# Seconds of waiting after which the scheduler is asked for a sign of life, and for which it may then be silent.
-PATIENCE = 5.0
-SILENCE = 15.0
-# Bytes of arguments from which on they are sent once, as a task of their own, and not with every task.
-LARGE = 2**17
+from metricfit.oracles.settings import TUNED, Settings
 
 
-def runner() -> OneProcess | Cluster:
+def runner(settings: Settings = TUNED) -> OneProcess | Cluster:
     """Return what runs Dask graphs now: the active client of ``dask.distributed``, else Dask's default scheduler.
 
     Examples
@@ -42,7 +37,7 @@ def runner() -> OneProcess | Cluster:
         return OneProcess()
     if client.asynchronous:
         raise ValueError("the active Dask client is asynchronous; make it with Client(asynchronous=False)")
-    return Cluster(client)
+    return Cluster(client, settings)
 
 
 class OneProcess:
@@ -76,13 +71,13 @@ class OneProcess:
 class Cluster:
     """A cluster of ``dask.distributed``."""
 
-    def __init__(self, client: Any) -> None:
-        self.client = client
+    def __init__(self, client: Any, settings: Settings = TUNED) -> None:
+        self.client, self.settings = client, settings
 
     def each(self, function: Callable[..., Any], blocks: Sequence[Any], *arguments: Any) -> list[Any]:
         """Return what a function makes of each block, not fetched."""
         shared: Any = arguments
-        if sum(getattr(argument, "nbytes", 0) for argument in arguments) > LARGE:
+        if sum(getattr(argument, "nbytes", 0) for argument in arguments) > self.settings.large_arguments:
             shared = self._guarded(self.client.submit, _same, arguments, pure=False)
         count = len(blocks)
         # One message for all tasks: the client sends another one only some milliseconds later.
@@ -116,7 +111,7 @@ class Cluster:
 
         while True:
             try:
-                wait(handles, timeout=PATIENCE)
+                wait(handles, timeout=self.settings.patience)
             except TimeoutError:
                 self._asked(self.client.scheduler.identity)
             else:
@@ -127,7 +122,7 @@ class Cluster:
         answer = asyncio.run_coroutine_threadsafe(gathering, self.client.loop.asyncio_loop)
         while True:
             try:
-                return answer.result(timeout=PATIENCE)
+                return answer.result(timeout=self.settings.patience)
             except TimeoutError:
                 if answer.done():  # raised by a task
                     raise
@@ -136,7 +131,7 @@ class Cluster:
     def _asked(self, question: Callable[..., Any], **options: Any) -> Any:
         """Return what the scheduler answers."""
         try:
-            return self.client.sync(question, callback_timeout=SILENCE, **options)
+            return self.client.sync(question, callback_timeout=self.settings.silence, **options)
         except TimeoutError as error:
             raise SchedulerLost(self._message()) from error
 

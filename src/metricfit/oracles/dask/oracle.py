@@ -18,26 +18,30 @@ from typing import Any
 import numpy as np
 
 from metricfit.calibration import fit as fit_calibration
-from metricfit.data.axes import distinct_labels, same_order
-from metricfit.data.confusion import Axes, Cells, class_labels
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.columns import sort_key
+from metricfit.data.labels import class_labels, same_order
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
+from metricfit.data.validation import check_several_classes
 from metricfit.messages import some
-from metricfit.oracles.base import Confusion, OracleBase, Vertex
+from metricfit.oracles.base import Counting, OracleBase, Vertex
 from metricfit.oracles.dask.cluster import runner, tree_sum
 from metricfit.oracles.dask.partitions import aligned_blocks, width
 from metricfit.oracles.dask.worker import (
-    RawBlock,
+    OwnCodes,
     calibrated_blocks,
     confusion_of,
     counts_of,
-    facts_of,
-    held_blocks,
+    kept_blocks,
     margins_of,
+    summaries_of,
     taken_of,
 )
-from metricfit.oracles.files.blocks import fractions, sample_rows, worth_a_sample
-from metricfit.types import FloatArray, Label
+from metricfit.oracles.samples import fractions, sample_rows
+from metricfit.oracles.settings import TUNED, Settings, worth_a_sample
+from metricfit.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +53,17 @@ class DaskRows:
     axes : Axes
         Classes, decisions and cells of all blocks.
     groups : list
-        Futures, or delayed values, of lists of `HeldBlock`: the rows that one task goes through.
+        Futures, or delayed values, of lists of `KeptBlock`: the rows that one task goes through.
     n_rows : int
         Their number.
+    settings : Settings
+        How to wait for a cluster, when a sample is worth its cost, and how large it is.
     """
 
     axes: Axes
     groups: list[Any]
     n_rows: int
+    settings: Settings = TUNED
 
     @classmethod
     def of(
@@ -68,6 +75,7 @@ class DaskRows:
         decisions: Iterable[object] | None = None,
         sensitive_features: Any = None,
         sample_weight: Any = None,
+        settings: Settings = TUNED,
     ) -> DaskRows:
         """Check a collection block by block, and keep the blocks on the workers.
 
@@ -79,6 +87,8 @@ class DaskRows:
             As in `optimize`: Dask collections cut as ``proba`` is, or arrays.
         classes, decisions
             As in `optimize`.
+        settings : Settings
+            What the rows are kept and waited for by.
 
         Returns
         -------
@@ -86,49 +96,43 @@ class DaskRows:
         """
         import dask
 
-        run, n = runner(), width(proba)
+        run, n = runner(settings), width(proba)
         named = {
             "proba": proba,
             "y": y,
             "sensitive_features": sensitive_features,
             "sample_weight": sample_weight,
         }
-        check = dask.delayed(RawBlock.of, pure=False)
+        check = dask.delayed(OwnCodes.of, pure=False)
         raw = run.groups([check(number, n, *parts) for number, parts in enumerate(aligned_blocks(named))])
-        facts = [fact for group in run.fetch(run.each(facts_of, raw)) for fact in group]
-        rows = sum(fact.rows for fact in facts)
+        blocks = [block for group in run.fetch(run.each(summaries_of, raw)) for block in group]
+        rows = sum(block.rows for block in blocks)
         if not rows:
             raise ValueError("proba has no rows; pass at least one row")
-        if not any(fact.weight for fact in facts):
+        if not any(block.weight for block in blocks):
             raise ValueError(
                 f"sample_weight is zero in all {rows} rows; at least one weight must be positive"
             )
-        values = {value for fact in facts for value in fact.labels}
-        cells = {cell for fact in facts if fact.rows for cell in fact.cells.values}
-        names = next(fact.cells.names for fact in facts if fact.rows)
-        labels = class_labels(sorted(values, key=_rank), classes, n)
+        values = {value for block in blocks for value in block.labels}
+        cells = {cell for block in blocks if block.rows for cell in block.cells.values}
+        names = next(block.cells.names for block in blocks if block.rows)
+        labels = class_labels(sorted(values, key=sort_key), classes, n)
         if not same_order(proba, labels):
             raise ValueError(
                 f"proba has its columns in another order than the classes, which are {some(labels)}; pass "
                 "classes=[...] in the order of the columns"
             )
-        axes = Axes(
-            labels,
-            () if decisions is None else distinct_labels(decisions, "decisions"),
-            Cells(names, tuple(sorted(cells, key=lambda cell: [_rank(value) for value in cell]))),
-        )
-        if axes.n < 2:
-            raise ValueError(
-                "proba has one column, so there is one class and nothing to decide; give two or more"
-            )
+        check_several_classes(len(labels))
+        ordered = sorted(cells, key=lambda cell: [sort_key(value) for value in cell])
+        axes = Axes.of(labels, decisions, Cells(names, tuple(ordered)))
         starts, start = {}, 0
-        for fact in sorted(facts, key=lambda fact: fact.number):
-            starts[fact.number], start = start, start + fact.rows
-        return cls(axes, run.keep(held_blocks, raw, axes, starts), rows)
+        for block in sorted(blocks, key=lambda block: block.number):
+            starts[block.number], start = start, start + block.rows
+        return cls(axes, run.keep(kept_blocks, raw, axes, starts, settings.joined_entries), rows, settings)
 
     def total(self, part: Callable[..., Any], *arguments: Any) -> Any:
         """Return the sum of what a function makes of each block, added up in a tree on the workers."""
-        run = runner()
+        run = runner(self.settings)
         return tree_sum(run, run.each(part, self.groups, *arguments))
 
 
@@ -161,7 +165,7 @@ class DaskOracle(OracleBase):
             [0. , 0.5]]])
     """
 
-    def __init__(self, rows: DaskRows, confusion: Confusion = "labels") -> None:
+    def __init__(self, rows: DaskRows, confusion: Counting = "labels") -> None:
         self.rows, self.axes, self.passes = rows, rows.axes, 2
         self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
         self.n_rows = rows.n_rows
@@ -190,7 +194,7 @@ class DaskOracle(OracleBase):
         )
         if made.is_identity:
             return other
-        run, rows = runner(), self.rows
+        run, rows = runner(self.rows.settings), self.rows
         other.calibration, other._sample = made, replace(some, proba=made(some.proba, some.cells))
         other.rows = replace(rows, groups=run.keep(calibrated_blocks, rows.groups, made))
         other.passes += 2
@@ -216,7 +220,7 @@ class DaskOracle(OracleBase):
     @property
     def costly(self) -> bool:  # type: ignore[override]
         """Whether a pass takes so long that the rules of a sample save time."""
-        return worth_a_sample(self.rows.n_rows, self.axes.n)
+        return worth_a_sample(self.rows.n_rows, self.axes.n, self.rows.settings)
 
     def sample(self) -> Rows:
         """Return some of the rows, stratified by class and cell; all of them if they are few."""
@@ -225,11 +229,7 @@ class DaskOracle(OracleBase):
     @cached_property
     def _sample(self) -> Rows:
         self.passes += 1
-        run = runner()
-        taken = run.fetch(run.each(taken_of, self.rows.groups, fractions(self.counts)))
+        run = runner(self.rows.settings)
+        taken = run.fetch(run.each(taken_of, self.rows.groups, fractions(self.counts, self.rows.settings)))
         blocks = sorted(chain.from_iterable(taken), key=itemgetter(0))
         return sample_rows(self.axes, [block for _, block in blocks], self.totals)
-
-
-def _rank(value: Label) -> tuple[bool, Label]:
-    return isinstance(value, str), value

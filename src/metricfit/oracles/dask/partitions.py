@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.cells import read_attributes
+from metricfit.data.attributes import read_attributes
 from metricfit.data.validation import check_lengths
 
 

@@ -1,30 +1,29 @@
-"""What a worker keeps of a Dask collection: checked blocks, and what is asked of them."""
+"""What a Dask worker keeps of a collection, checked blocks of rows, and what it counts on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from metricfit.calibration import Calibration
-from metricfit.data.axes import place_values
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.data.columns import factorize
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.labels import place_values
 from metricfit.data.layout import Layout
-from metricfit.data.rows import strata
+from metricfit.data.rows import RowArrays, joined, strata
 from metricfit.data.validation import check_lengths, check_proba, check_weights
+from metricfit.oracles.block_sums import class_weight, decided_weight, mixture_weight
 from metricfit.oracles.dask.cluster import added
-from metricfit.oracles.files.blocks import Block, draw_lots
+from metricfit.oracles.samples import draw_lots, drawn
 from metricfit.types import FloatArray, IntArray, Label
 
-# Entries from which on blocks are not joined with others: a run of the kernels is long beside what a call costs.
-LARGE_BLOCK = 2**19
 
-
-class Facts(NamedTuple):
+class BlockSummary(NamedTuple):
     """What a block tells the others: its number, rows, labels and cells, and the weight of the rows."""
 
     number: int
@@ -34,20 +33,16 @@ class Facts(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True, eq=False)
-class RawBlock:
-    """A checked block whose labels and cells are numbered on their own, before other blocks are known."""
+class OwnCodes(NamedTuple):
+    """A checked block before other blocks are known: its rows have codes of its own, for its own labels and cells."""
 
     number: int
-    proba: FloatArray
-    values: list[Label]
-    labels: IntArray
+    rows: RowArrays
+    labels: list[Label]
     cells: Cells
-    codes: IntArray
-    weights: FloatArray | None
 
     @classmethod
-    def of(cls, number: int, n: int, proba: Any, y: Any, features: Any, weight: Any) -> RawBlock:
+    def of(cls, number: int, n: int, proba: Any, y: Any, features: Any, weight: Any) -> OwnCodes:
         """Check the rows of one block; errors say which."""
         with within(number):
             checked = check_proba(proba, n, allow_empty=True)
@@ -55,31 +50,33 @@ class RawBlock:
             values, labels = factorize(y, "y") if rows else ([], np.zeros(0, np.int64))
             cells, codes = Cells.observe(features if rows else None, rows)
             weights = check_weights(weight, rows, allow_zero=True)
-        return cls(number, checked, values, labels, cells, codes, weights)
+        return cls(number, RowArrays(checked, labels, codes, weights), values, cells)
 
-    def facts(self) -> Facts:
+    def summary(self) -> BlockSummary:
         """Return what the other blocks have to know."""
-        total = len(self.proba) if self.weights is None else float(self.weights.sum())
-        return Facts(self.number, len(self.proba), self.values, self.cells, total)
+        weights = self.rows.weights
+        total = len(self.rows) if weights is None else float(weights.sum())
+        return BlockSummary(self.number, len(self.rows), self.labels, self.cells, total)
 
-    def coded(self, axes: Axes) -> Block:
-        """Return the block with the codes that all blocks share."""
-        cells = None
+    def shared(self, axes: Axes) -> RowArrays:
+        """Return the rows with the codes that all blocks share."""
+        rows, cells = self.rows, None
+        assert rows.labels is not None
         if len(axes.cells) > 1:
             index = {cell: a for a, cell in enumerate(axes.cells.values)}
-            cells = np.array([index.get(cell, 0) for cell in self.cells.values], np.int32)[self.codes]
+            cells = np.array([index.get(cell, 0) for cell in self.cells.values], np.int32)[rows.cells]
         with within(self.number):
-            labels = place_values(self.values, self.labels, axes.classes)
-        return Block(self.proba, labels, cells, self.weights)
+            labels = place_values(self.labels, rows.labels, axes.classes)
+        return replace(rows, labels=labels, cells=cells)
 
 
-class HeldBlock(NamedTuple):
+class KeptBlock(NamedTuple):
     """Rows that stay on a worker, made of some of the collection's blocks.
 
     ``parts`` says where each of these blocks begins among all rows, and how many rows it has.
     """
 
-    block: Block
+    block: RowArrays
     parts: list[tuple[int, int]]
 
 
@@ -92,81 +89,78 @@ def within(number: int) -> Iterator[None]:
         raise ValueError(f"{error} (in block {number}, counted from 0)") from error
 
 
-def facts_of(raw: list[RawBlock]) -> list[Facts]:
+def summaries_of(raw: list[OwnCodes]) -> list[BlockSummary]:
     """Return what each of some blocks tells the others."""
-    return [block.facts() for block in raw]
+    return [block.summary() for block in raw]
 
 
-def held_blocks(raw: list[RawBlock], axes: Axes, starts: dict[int, int]) -> list[HeldBlock]:
+def kept_blocks(raw: list[OwnCodes], axes: Axes, starts: dict[int, int], enough: int) -> list[KeptBlock]:
     """Return blocks of one worker with the codes that all blocks share, small ones joined with their neighbours.
 
     However small the blocks are, a call then takes few runs of the kernels; large ones are not copied. ``starts`` are
-    the places of the blocks' first rows, by number.
+    the places of the blocks' first rows, by number; blocks of ``enough`` probabilities are not joined with others.
     """
-    joined: list[list[RawBlock]] = [[]]
+    together: list[list[OwnCodes]] = [[]]
     for block in raw:
-        joined[-1].append(block)
-        if sum(part.proba.size for part in joined[-1]) >= LARGE_BLOCK:
-            joined.append([])
+        together[-1].append(block)
+        if sum(part.rows.proba.size for part in together[-1]) >= enough:
+            together.append([])
     return [
-        HeldBlock(
-            _joined([part.coded(axes) for part in parts]),
-            [(starts[part.number], len(part.proba)) for part in parts],
+        KeptBlock(
+            joined([part.shared(axes) for part in parts]),
+            [(starts[part.number], len(part.rows)) for part in parts],
         )
-        for parts in joined
+        for parts in together
         if parts
     ]
 
 
-def calibrated_blocks(held: list[HeldBlock], calibration: Calibration) -> list[HeldBlock]:
+def calibrated_blocks(kept: list[KeptBlock], calibration: Calibration) -> list[KeptBlock]:
     """Return the same rows with calibrated probabilities."""
     return [
-        HeldBlock(replace(one.block, proba=calibration(one.block.proba, one.block.cells)), one.parts)
-        for one in held
+        KeptBlock(replace(one.block, proba=calibration(one.block.proba, one.block.cells)), one.parts)
+        for one in kept
     ]
 
 
-def _joined(parts: list[Block]) -> Block:
-    if len(parts) == 1:
-        return parts[0]
-    cells = [part.cells for part in parts if part.cells is not None]
-    weights = [part.weights for part in parts if part.weights is not None]
-    return Block(
-        np.concatenate([part.proba for part in parts]),
-        np.concatenate([part.labels for part in parts]),
-        np.concatenate(cells) if cells else None,
-        np.concatenate(weights) if weights else None,
-    )
-
-
-def margins_of(held: list[HeldBlock], n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
+def margins_of(kept: list[KeptBlock], n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the number of rows and their weight, by labels and by probabilities, of each class in each cell."""
-    return added([_margins(one.block, n_cells, n) for one in held])
+    return added([_margins(one.block, n_cells, n) for one in kept])
 
 
-def _margins(block: Block, n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
+def _margins(block: RowArrays, n_cells: int, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
+    assert block.labels is not None
     counts, totals = (
         strata(block.labels, block.cells, weights, n_cells, n) for weights in (None, block.weights)
     )
-    return counts, totals.astype(np.float64), block.soft_margins(n_cells)
+    return counts, totals.astype(np.float64), class_weight(block, n_cells)
 
 
 def counts_of(
-    held: list[HeldBlock], losses: FloatArray, match: IntArray, layout: Layout, soft: bool
+    kept: list[KeptBlock], losses: FloatArray, match: IntArray, layout: Layout, soft: bool
 ) -> FloatArray:
-    """Return what the rules of several losses move where."""
-    totals = [sum(one.block.counts(loss, match, layout, soft) for one in held) for loss in losses]
+    """Return the weight that the rules of several losses decide so; ``soft`` counts probabilities, not labels."""
+    blocks = [one.block.soft() if soft else one.block for one in kept]
+    totals = [sum(decided_weight(block, loss, match, layout) for block in blocks) for loss in losses]
     return np.stack(totals)
 
 
-def confusion_of(held: list[HeldBlock], *arguments: Any) -> FloatArray:
+def confusion_of(
+    kept: list[KeptBlock],
+    losses: FloatArray,
+    shares: FloatArray,
+    match: IntArray,
+    layout: Layout,
+    soft: bool,
+) -> FloatArray:
     """Return the full tensor of a mixture of rules."""
-    return added([one.block.confusion(*arguments) for one in held])
+    blocks = [one.block.soft() if soft else one.block for one in kept]
+    return added([mixture_weight(block, losses, shares, match, layout) for block in blocks])
 
 
-def taken_of(held: list[HeldBlock], wanted: FloatArray) -> list[tuple[int, Block]]:
+def taken_of(kept: list[KeptBlock], wanted: FloatArray) -> list[tuple[int, RowArrays]]:
     """Draw rows of some blocks, the same ones wherever the blocks are; return them with the place of the first row."""
     return [
-        (one.parts[0][0], one.block.taken(wanted, np.concatenate([draw_lots(*part) for part in one.parts])))
-        for one in held
+        (one.parts[0][0], drawn(one.block, wanted, np.concatenate([draw_lots(*part) for part in one.parts])))
+        for one in kept
     ]

@@ -12,18 +12,19 @@ from dataclasses import replace
 import numpy as np
 
 from metricfit.calibration import fit as fit_calibration
-from metricfit.data.axes import distinct_labels
-from metricfit.data.confusion import Axes, Cells, encode_labels
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.columns import sort_key
+from metricfit.data.labels import encode_labels
 from metricfit.data.layout import Layout
-from metricfit.data.rows import Rows, strata
-from metricfit.data.validation import check_lengths, check_proba, check_weights
-from metricfit.oracles.base import Confusion, OracleBase, Vertex
-from metricfit.oracles.files.blocks import SAMPLE_ROWS, Block, draw_lots, fractions, sample_rows
+from metricfit.data.rows import RowArrays, Rows, joined, strata
+from metricfit.data.validation import check_lengths, check_proba, check_several_classes, check_weights
+from metricfit.oracles.base import Counting, OracleBase, Vertex
+from metricfit.oracles.block_sums import class_weight, decided_weight, mixture_weight
 from metricfit.oracles.files.sources import Source, ahead
+from metricfit.oracles.samples import draw_lots, drawn, fractions, sample_rows
+from metricfit.oracles.settings import TUNED, Settings
 from metricfit.types import FloatArray, IntArray, Label
-
-# Bytes of codes and weights that are kept in memory; beyond, they go to an unnamed temporary file.
-SPOOL = 2**28
 
 
 class ChunkedRows:
@@ -35,20 +36,21 @@ class ChunkedRows:
         Where the rows are read from.
     decisions : list, optional
         Labels of the decisions, by default the classes.
+    settings : Settings
+        How many rows are read at once, and how much of what is known of them is kept in memory.
     """
 
-    def __init__(self, source: Source, decisions: Iterable[object] | None = None) -> None:
-        self.source, n = source, len(source.classes)
-        if n < 2:
-            raise ValueError(
-                "proba has one column, so there is one class and nothing to decide; give two or more"
-            )
-        self.codes = Codes(n)
+    def __init__(
+        self, source: Source, decisions: Iterable[object] | None = None, settings: Settings = TUNED
+    ) -> None:
+        self.source, self.settings, n = source, settings, len(source.classes)
+        check_several_classes(n)
+        self.codes = Codes(n, settings.spool)
         found: dict[tuple[Label, ...], int] = {}
         names: tuple[str, ...] = ()
         counts = np.zeros((0, n), np.int64)
         totals = np.zeros((0, n))
-        for part in source.parts():
+        for part in source.parts(settings):
             with counted_from(self.codes.n_rows):
                 labels = encode_labels(part.y, source.classes, source.label_name)
                 weights = check_weights(part.weight, len(labels), source.weight_name, allow_zero=True)
@@ -63,53 +65,47 @@ class ChunkedRows:
         check_lengths(**{source.proba_name: source.n_rows, source.label_name: self.codes.n_rows})
         if not totals.any():
             raise ValueError(
-                f"sample_weight is zero in all {source.n_rows} rows; at least one must be positive"
+                f"sample_weight is zero in all {source.n_rows} rows; at least one weight must be positive"
             )
         # Cells were numbered as they came; their order is that of their values, as in memory.
-        ordered = sorted(found, key=lambda cell: [(isinstance(value, str), value) for value in cell])
+        ordered = sorted(found, key=lambda cell: [sort_key(value) for value in cell])
         order = np.array([found[cell] for cell in ordered])
         self.place = np.empty(len(order), np.int32)
         self.place[order] = np.arange(len(order), dtype=np.int32)
         self.counts, self.totals = counts[order], totals[order]
-        chosen = () if decisions is None else distinct_labels(decisions, "decisions")
-        self.axes = Axes(source.classes, chosen, Cells(names, tuple(ordered)))
+        self.axes = Axes.of(source.classes, decisions, Cells(names, tuple(ordered)))
 
     def __len__(self) -> int:
         return self.source.n_rows
 
-    def blocks(self, check: bool = False) -> Iterator[Block]:
+    def blocks(self, check: bool = False) -> Iterator[RowArrays]:
         """Yield all rows, block by block; a thread reads the next one meanwhile."""
         start, several = 0, len(self.axes.cells) > 1
-        for stored in ahead(self.source.blocks()):
+        for stored in ahead(self.source.blocks(self.settings)):
             proba = stored
             if check or stored.dtype not in (np.float32, np.float64) or not stored.flags.c_contiguous:
                 with counted_from(start):
                     proba = check_proba(stored, self.axes.n, name=self.source.proba_name)
             labels, cells, weights = self.codes.read(start, len(proba))
-            yield Block(proba, labels, self.place[cells] if several and cells is not None else None, weights)
+            cells = self.place[cells] if several and cells is not None else None
+            yield RowArrays(proba, labels, cells, weights)
             start += len(proba)
 
     def in_memory(self) -> Rows:
         """Return the same rows as arrays."""
-        blocks = list(self.blocks(check=True))
-        cells = [block.cells for block in blocks if block.cells is not None]
-        weights = [block.weights for block in blocks if block.weights is not None]
-        return Rows(
-            self.axes,
-            np.concatenate([block.proba for block in blocks]),
-            np.concatenate([block.labels for block in blocks]),
-            np.concatenate(cells) if cells else None,
-            np.concatenate(weights) / self.totals.sum() if weights else None,
-        )
+        rows = joined(list(self.blocks(check=True)))
+        assert rows.labels is not None
+        weights = None if rows.weights is None else rows.weights / self.totals.sum()
+        return Rows(rows.proba, rows.labels, rows.cells, weights, self.axes)
 
 
 class Codes:
     """Label, cell and weight of each row, appended once and read again and again: 1 to 16 bytes per row."""
 
-    def __init__(self, n_classes: int) -> None:
+    def __init__(self, n_classes: int, spool: int) -> None:
         self.label = np.min_scalar_type(n_classes - 1)
         self.record: np.dtype[np.void] | None = None
-        self.file = tempfile.SpooledTemporaryFile(SPOOL)  # noqa: SIM115  closed when nobody needs the rows
+        self.file = tempfile.SpooledTemporaryFile(spool)  # noqa: SIM115  closed when nobody needs the rows
         weakref.finalize(self, self.file.close)
         self.n_rows = 0
 
@@ -173,17 +169,17 @@ class ChunkedOracle(OracleBase):
     2
     """
 
-    def __init__(self, rows: ChunkedRows, confusion: Confusion = "labels", threads: int = 1) -> None:
+    def __init__(self, rows: ChunkedRows, confusion: Counting = "labels", threads: int = 1) -> None:
         self.rows, self.axes, self.threads = rows, rows.axes, threads
         self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
         self.n_rows = len(rows)
         self.total, self.passes = float(rows.totals.sum()), 1
-        wanted, start = fractions(rows.counts, SAMPLE_ROWS), 0
-        taken: list[Block] = []
+        wanted, start = fractions(rows.counts, rows.settings), 0
+        taken: list[RowArrays] = []
         self._soft_sums = np.zeros(rows.totals.shape)
         for block in rows.blocks(check=True):
-            self._soft_sums += block.soft_margins(len(self.axes.cells), threads)
-            taken.append(block.taken(wanted, draw_lots(start, len(block))))
+            self._soft_sums += class_weight(block, len(self.axes.cells), threads)
+            taken.append(drawn(block, wanted, draw_lots(start, len(block))))
             start += len(block)
         self._sample = sample_rows(self.axes, taken, rows.totals)
 
@@ -215,16 +211,15 @@ class ChunkedOracle(OracleBase):
         other._soft_sums = np.zeros(self.rows.totals.shape)
         other.passes += 1
         for block in other._blocks():
-            other._soft_sums += block.soft_margins(len(self.axes.cells), self.threads)
+            other._soft_sums += class_weight(block, len(self.axes.cells), self.threads)
         return other
 
-    def _blocks(self) -> Iterator[Block]:
-        """Yield all rows with the probabilities that rules are applied to."""
+    def _blocks(self) -> Iterator[RowArrays]:
+        """Yield all rows as they are counted: with labels or without, and with calibrated probabilities if so."""
         for block in self.rows.blocks():
-            if self.calibration is None:
-                yield block
-            else:
-                yield replace(block, proba=self.calibration(block.proba, block.cells))
+            proba = block.proba if self.calibration is None else self.calibration(block.proba, block.cells)
+            calibrated = replace(block, proba=proba)
+            yield calibrated.soft() if self.exact else calibrated
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the plug-in rule of a loss and its statistic, in one pass."""
@@ -236,7 +231,7 @@ class ChunkedOracle(OracleBase):
         sums = np.zeros((len(losses), *losses[0].shape))
         for block in self._blocks():
             for total, loss in zip(sums, losses, strict=True):
-                total += block.counts(loss, self.axes.match, layout, self.exact, self.threads)
+                total += decided_weight(block, loss, self.axes.match, layout, self.threads)
         return [Vertex(loss, total / self.total) for loss, total in zip(losses, sums, strict=True)]
 
     def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
@@ -244,13 +239,13 @@ class ChunkedOracle(OracleBase):
         self.passes += 1
         tensor = np.zeros(self.axes.shape)
         for block in self._blocks():
-            tensor += block.confusion(losses, weights, self.axes.match, layout, self.exact, self.threads)
+            tensor += mixture_weight(block, losses, weights, self.axes.match, layout, self.threads)
         return tensor / self.total
 
     @property
     def costly(self) -> bool:  # type: ignore[override]
         """Whether a pass takes so long that the rules of a sample save time."""
-        return len(self.rows) > SAMPLE_ROWS
+        return len(self.rows) > self.rows.settings.sample_rows
 
     def sample(self) -> Rows:
         """Return rows drawn in the first pass, stratified by class and cell; all of them if they are few."""

@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.axes import distinct_labels
+from metricfit.data.labels import distinct_labels
 from metricfit.messages import rows_text, some, unknown
-from metricfit.oracles.files.sources import BLOCK_ENTRIES, Part
+from metricfit.oracles.files.sources import Part
+from metricfit.oracles.settings import TUNED, Settings
 from metricfit.types import FloatArray, Label
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
-# Entries that are decoded and turned from columns into rows at once.
-BATCH_ENTRIES = 2**22
-# Rows of labels, attributes and weights that are encoded at once.
-PART_ROWS = 2**18
 
 
 def scores(
@@ -110,7 +107,7 @@ class ScoreFiles:
     def __repr__(self) -> str:
         return f"ScoreFiles({len(self.files)} files, {self.n_rows} rows, {len(self.classes)} classes)"
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self, settings: Settings = TUNED) -> Iterator[Part]:
         """Yield labels, attributes and weights; the probabilities are not read for it."""
         import pyarrow as pa
 
@@ -119,7 +116,7 @@ class ScoreFiles:
             batches = file.to_batches(
                 schema=self.dataset.schema,
                 columns=self.others,
-                batch_size=PART_ROWS,
+                batch_size=settings.part_rows,
                 batch_readahead=1,
                 fragment_readahead=1,
             )
@@ -131,14 +128,14 @@ class ScoreFiles:
                 features = {name: table[name] for name in self.attributes} or None
                 yield Part(table[self.label], features, self.weight and table[self.weight].to_numpy())
 
-    def blocks(self) -> Iterator[FloatArray]:
+    def blocks(self, settings: Settings = TUNED) -> Iterator[FloatArray]:
         """Yield the probabilities as arrays of rows, all of one size but the last."""
-        step = max(1, BLOCK_ENTRIES // len(self.columns))
+        step = max(1, settings.block_entries // len(self.columns))
         block: FloatArray = np.empty((min(step, self.n_rows), len(self.columns)), self.dtype)
         filled, left = 0, self.n_rows
         for file in self.files:
             first = 0
-            for batch in self._batches(file):
+            for batch in self._batches(file, settings):
                 done = 0
                 while done < batch.num_rows:
                     taken = min(batch.num_rows - done, len(block) - filled)
@@ -155,8 +152,8 @@ class ScoreFiles:
                         block, filled = np.empty((min(step, left), len(self.columns)), self.dtype), 0
                 first += batch.num_rows
 
-    def _batches(self, file: Any) -> Iterator[Any]:
-        rows = max(1, BATCH_ENTRIES // len(self.columns))
+    def _batches(self, file: Any, settings: Settings) -> Iterator[Any]:
+        rows = max(1, settings.batch_entries // len(self.columns))
         if file.format.default_extname != "parquet":
             options = {"batch_readahead": 1, "fragment_readahead": 1}
             yield from file.to_batches(columns=self.columns, batch_size=rows, **options)

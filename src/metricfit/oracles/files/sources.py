@@ -9,16 +9,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from metricfit.data.cells import read_attributes
-from metricfit.data.columns import factorize
-from metricfit.data.confusion import class_labels
-from metricfit.data.validation import check_lengths
+from metricfit.data.attributes import read_attributes
+from metricfit.data.columns import factorize, sort_key
+from metricfit.data.labels import class_labels
+from metricfit.data.validation import check_lengths, row_blocks
+from metricfit.oracles.settings import TUNED, Settings
 from metricfit.types import FloatArray, Label
-
-# Entries of a block: some megabytes, enough to keep threads busy and little beside a gigabyte.
-BLOCK_ENTRIES = 2**23
-# What is smaller than this many bytes is solved in memory.
-IN_MEMORY = 2**28
 
 
 class Part(NamedTuple):
@@ -46,11 +42,11 @@ class Source(Protocol):
         """Size of the probabilities in memory."""
         ...
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self, settings: Settings = TUNED) -> Iterator[Part]:
         """Yield labels, attributes and weights of some rows after the other."""
         ...
 
-    def blocks(self) -> Iterator[FloatArray]:
+    def blocks(self, settings: Settings = TUNED) -> Iterator[FloatArray]:
         """Yield the probabilities of some rows after the other, as they are stored."""
         ...
 
@@ -138,27 +134,26 @@ class MappedArray:
         self.weight = None if sample_weight is None else np.asarray(sample_weight)
         named = {f"sensitive_features column {name!r}": column for name, column in self.features.items()}
         self.n_rows = check_lengths(proba=self.proba, y=self.y, **named, sample_weight=self.weight)
-        self.step = max(1, BLOCK_ENTRIES // self.proba.shape[1])
-        self.classes = class_labels(_distinct(self.y, self._cuts()), classes, self.proba.shape[1])
+        self.classes = class_labels(_distinct(self.y, self._cuts(TUNED)), classes, self.proba.shape[1])
 
     @property
     def nbytes(self) -> int:
         """Size of the probabilities in memory."""
         return self.proba.nbytes
 
-    def _cuts(self) -> list[slice]:
-        return [slice(start, start + self.step) for start in range(0, self.n_rows, self.step)]
+    def _cuts(self, settings: Settings) -> list[slice]:
+        return list(row_blocks(self.n_rows, self.proba.shape[1], settings.block_entries))
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self, settings: Settings = TUNED) -> Iterator[Part]:
         """Yield labels, attributes and weights of the rows of each block."""
-        for cut in self._cuts():
+        for cut in self._cuts(settings):
             features = {name: _cut(column, cut) for name, column in self.features.items()} or None
             yield Part(_cut(self.y, cut), features, None if self.weight is None else self.weight[cut])
 
-    def blocks(self) -> Iterator[FloatArray]:
+    def blocks(self, settings: Settings = TUNED) -> Iterator[FloatArray]:
         """Yield views of the mapped file; a view may be used until the next but one is asked for."""
         done: list[slice] = []
-        for cut in self._cuts():
+        for cut in self._cuts(settings):
             if len(done) == 2:
                 self._advise(done.pop(0), "MADV_DONTNEED")
             self._advise(cut, "MADV_WILLNEED")
@@ -196,4 +191,4 @@ def _distinct(y: Any, cuts: list[slice]) -> list[Label] | None:
     values: set[Label] = set()
     for cut in cuts:
         values.update(factorize(_cut(y, cut), "y")[0])
-    return sorted(values, key=lambda value: (isinstance(value, str), value))
+    return sorted(values, key=sort_key)

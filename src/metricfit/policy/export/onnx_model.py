@@ -9,7 +9,7 @@ import numpy as np
 
 from metricfit.data.validation import SUM_TOLERANCE
 from metricfit.messages import some
-from metricfit.policy.export.rule import DeterministicRule, Linear, segments
+from metricfit.policy.export.rule import DeterministicRule, ScoreFunctions, segments
 from metricfit.types import FloatArray, IntArray, Label
 
 # Old enough for the runtimes in use; ArgMin picks the last of equal scores since operator set 12.
@@ -233,11 +233,11 @@ def _branch_of(graph: _Graph, rule: DeterministicRule, proba: str, cell: str | N
     return graph.add("Add", rank, graph.gather(start, cell))
 
 
-def _nothing(rule: DeterministicRule) -> Linear:
-    return Linear(np.zeros((rule.n, 1)), np.zeros(1))
+def _nothing(rule: DeterministicRule) -> ScoreFunctions:
+    return ScoreFunctions(np.zeros((rule.n, 1)), np.zeros(1))
 
 
-def _linear(graph: _Graph, proba: str, functions: Sequence[Linear], place: str | None) -> str:
+def _linear(graph: _Graph, proba: str, functions: Sequence[ScoreFunctions], place: str | None) -> str:
     """Return each row's linear functions, (rows, columns), by the place of its functions in the list.
 
     Products are added class by class, as `Policy.decide` does: the order in which MatMul adds depends on shape and

@@ -6,7 +6,7 @@ import pprint
 from typing import Any
 
 from metricfit.data.validation import SUM_TOLERANCE
-from metricfit.policy.export.rule import Branch, DeterministicRule, Linear, segments
+from metricfit.policy.export.rule import Branch, DeterministicRule, ScoreFunctions, segments
 from metricfit.types import FloatArray
 
 HEAD = '''\
@@ -200,7 +200,7 @@ def _branch(branch: Branch) -> tuple[Any, float, list[Any]]:
     return test, float(branch.limit), [_score(branch.scores, j) for j in columns]
 
 
-def _score(scores: Linear, column: int) -> tuple[list[tuple[int, float]], float]:
+def _score(scores: ScoreFunctions, column: int) -> tuple[list[tuple[int, float]], float]:
     return scores.terms(column), float(scores.constant[column])
 
 

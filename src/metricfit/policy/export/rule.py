@@ -23,7 +23,7 @@ LEAST_FACTOR = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class ScoreFunctions:
     """Linear functions of the n calibrated probabilities, one for each column.
 
     Parameters
@@ -35,7 +35,7 @@ class Linear:
 
     Examples
     --------
-    >>> Linear(np.array([[0.0], [2.0]]), np.array([0.5])).terms(0)
+    >>> ScoreFunctions(np.array([[0.0], [2.0]]), np.array([0.5])).terms(0)
     [(1, 2.0)]
     """
 
@@ -58,16 +58,16 @@ class Branch:
 
     Parameters
     ----------
-    scores : Linear
+    scores : ScoreFunctions
         One for each decision; the smallest is taken.
-    test : Linear, optional
+    test : ScoreFunctions, optional
         One function; None means that all rows get the rule.
     limit : float
         A row gets the rule if the test is at most this.
     """
 
-    scores: Linear
-    test: Linear | None = None
+    scores: ScoreFunctions
+    test: ScoreFunctions | None = None
     limit: float = 0.0
 
 
@@ -185,10 +185,10 @@ def segments(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, Floa
     return slope, np.concatenate([x[:1], x]), np.concatenate([y[:1], y])
 
 
-def _scores(loss: FloatArray, layout: Layout, axes: Axes) -> Linear:
+def _scores(loss: FloatArray, layout: Layout, axes: Axes) -> ScoreFunctions:
     """Return the scores of a loss: in the diagonal layout one product and a constant for each decision."""
     if layout == "full":
-        return Linear(loss, np.zeros(axes.k))
+        return ScoreFunctions(loss, np.zeros(axes.k))
     weights, named = np.zeros((axes.n, axes.k)), np.flatnonzero(axes.match >= 0)
     weights[axes.match[named], named] = loss[0, named]
-    return Linear(weights, loss[1])
+    return ScoreFunctions(weights, loss[1])

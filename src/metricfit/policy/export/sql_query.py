@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from metricfit.data.validation import SUM_TOLERANCE
 from metricfit.policy.export.dialects import Dialect, dialect_of
-from metricfit.policy.export.rule import Branch, DeterministicRule, Linear, segments
+from metricfit.policy.export.rule import Branch, DeterministicRule, ScoreFunctions, segments
 from metricfit.types import FloatArray, Label
 
 # PostgreSQL stops a query in which an exponential rounds to 0. This one is as good as 0 and does not.
@@ -180,7 +180,7 @@ class _Writer:
             text = f"CASE WHEN {test} THEN {self._sum(branch.scores, j, letter)} ELSE {text} END"
         return text
 
-    def _sum(self, scores: Linear, column: int, letter: str) -> str:
+    def _sum(self, scores: ScoreFunctions, column: int, letter: str) -> str:
         terms = [f"g.{letter}{i} * {self.number(weight)}" for i, weight in scores.terms(column)]
         constant = float(scores.constant[column])
         return " + ".join([*terms, *([self.number(constant)] if constant or not terms else [])])

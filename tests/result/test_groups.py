@@ -9,15 +9,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, recall_score
 
 import metricfit as mf
-from metricfit.data.cells import MISSING, Cells
+from metricfit.data.attributes import MISSING
+from metricfit.data.cells import Cells
 from metricfit.exceptions import FewRowsWarning
-from metricfit.groups import comparisons, group_values, wilson
 from metricfit.methods import Plugin
+from metricfit.result.compared import comparisons
+from metricfit.result.groups import group_values
 
 
 def rows(size: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
@@ -30,13 +31,6 @@ def rows(size: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray, pd.Da
 
 PROBA, Y, FRAME = rows()
 LIMIT = mf.demographic_parity("sex", to="pairs") <= 0.05
-
-
-def test_wilson_is_scipys():
-    for hits, size in ((0, 10), (7, 10), (50, 100), (1000, 1000)):
-        known = binomtest(hits, size).proportion_ci(method="wilson")
-        assert wilson(hits / size, size) == pytest.approx((known.low, known.high), abs=1e-12)
-    assert np.isnan(wilson(0.5, 0)).all()
 
 
 def test_frame_is_that_of_fairlearn():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.data.confusion import Axes, Cells
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
 from metricfit.data.layout import shape_of, statistic
 from metricfit.metrics import Curvature
 from metricfit.problem import Problem, Program

@@ -1,4 +1,4 @@
-"""What a solve ends with, in natural signs: value, bound, prices, history and the policy."""
+"""`Result`, the answer of `optimize`: what was reached, what is proven, and how it looks in print and on paper."""
 
 from __future__ import annotations
 
@@ -12,98 +12,16 @@ import numpy as np
 
 from metricfit.calibration import Report
 from metricfit.data.confusion import Confusion
-from metricfit.groups import Groups, group_frame
-from metricfit.methods.base import Outcome, Record, Status
+from metricfit.methods.base import Record, Status
 from metricfit.metrics import Metric, accuracy
-from metricfit.options import Options
-from metricfit.oracles.base import OracleBase
 from metricfit.policy import Policy
 from metricfit.policy.provenance import plain
 from metricfit.problem import Problem
-from metricfit.result_view import html
+from metricfit.result.groups import Groups, group_frame
+from metricfit.result.notebook import html
+from metricfit.result.records import Calibrated, ConstraintRecord, Deterministic, Origin
 from metricfit.trust.confidence import Confidence
 from metricfit.trust.judgement import Judgement
-
-
-@dataclass(frozen=True)
-class ConstraintRecord:
-    """How a constraint came out.
-
-    ``violation`` <= 0 holds. ``price`` is what the objective would gain, in its own units, per unit of slack
-    in the limit; 0 where the constraint does not bind, NaN where the method gives no multipliers.
-    """
-
-    name: str
-    value: float
-    limit: float
-    violation: float
-    price: float
-
-
-@dataclass(frozen=True)
-class Calibrated:
-    """The calibrated problem that guided a search on labels: value and bound, proven given its probabilities.
-
-    Examples
-    --------
-    >>> print(Calibrated(0.6987, 0.7021))
-    0.699; if the calibrated probabilities are right, no classifier exceeds 0.702
-    """
-
-    value: float
-    bound: float
-    _higher_is_better: bool = True
-
-    @classmethod
-    def of(cls, sign: int, outcome: Outcome) -> Calibrated:
-        """Put an outcome into natural signs; infinite where there is no bound."""
-        return cls(sign * outcome.value + 0.0, sign * outcome.bound + 0.0, sign < 0)
-
-    def __str__(self) -> str:
-        if not np.isfinite(self.bound):
-            return f"{self.value:.3f}; no bound is known"
-        beats = "exceeds" if self._higher_is_better else "is below"
-        return f"{self.value:.3f}; if the calibrated probabilities are right, no classifier {beats} {self.bound:.3f}"
-
-
-@dataclass(frozen=True)
-class Deterministic:
-    """What the one rule per cell of ``randomize="never"`` reaches on the rows (or on a sample of many).
-
-    ``loss`` is how much worse than the mixture's its objective is, ``constraints`` are the values of the constraints'
-    metrics, ``violation`` the largest violation (<= 0 holds).
-    """
-
-    value: float
-    loss: float
-    constraints: tuple[float, ...]
-    violation: float
-
-
-@dataclass(frozen=True, eq=False)
-class Origin:
-    """What a result was made from: pictures and reports look at it again.
-
-    Attributes
-    ----------
-    problem : Problem
-    oracle : OracleBase
-        The rows as they were given.
-    counting : OracleBase
-        The rows that rules were counted on: the same, or with calibrated probabilities.
-    options : Options
-        How it was solved.
-    """
-
-    problem: Problem
-    oracle: OracleBase
-    counting: OracleBase
-    options: Options
-
-    @property
-    def baseline(self) -> OracleBase:
-        """What to count the most probable class by, so that it can be compared with the result."""
-        return self.counting if self.oracle.calibrates else self.oracle
 
 
 @dataclass(frozen=True, eq=False)

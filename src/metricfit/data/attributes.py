@@ -1,0 +1,87 @@
+"""Attribute columns of rows, whatever frame or array they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from metricfit.data.columns import factorize, is_frame, read_frame
+from metricfit.data.validation import check_lengths
+from metricfit.messages import some
+from metricfit.types import IntArray, Label
+
+ARGUMENT = "sensitive_features"
+
+
+DEFAULT_NAME = "group"
+
+
+# The next move of an error about an attribute that is not there; the command line cuts it off and has another.
+MISSING_ATTRIBUTE = (
+    f"; pass {ARGUMENT}= with that column, or attributes= of MetricClassifier to name a column of X"
+)
+
+
+# The value of an attribute that a row does not have, where such rows are a cell of their own.
+MISSING = "(missing)"
+
+
+MISSING_RULES = ("error", "cell")
+
+
+UNSEEN_RULES = ("error", "overall")
+
+
+def read_attributes(sensitive_features: Any) -> dict[str, Any]:
+    """Return attribute columns by name, whatever they came in."""
+    if is_frame(sensitive_features):
+        return read_frame(sensitive_features, ARGUMENT)
+    if getattr(sensitive_features, "ndim", 1) == 2:
+        raise ValueError(
+            f"{ARGUMENT} is a two-dimensional array without column names; pass a frame, or a dict of "
+            f"columns, so that the attributes have names"
+        )
+    if isinstance(sensitive_features, str) or not hasattr(sensitive_features, "__len__"):
+        raise ValueError(f"{ARGUMENT} must be a frame or one value per row; got {sensitive_features!r}")
+    name = getattr(sensitive_features, "name", None)
+    return {name if isinstance(name, str) and name else DEFAULT_NAME: sensitive_features}
+
+
+def attribute_codes(
+    column: Any, name: str, n_rows: int, missing: Label | None = None
+) -> tuple[list[Label], IntArray]:
+    """Return the sorted distinct values of an attribute, and each row's place among them; see `factorize`."""
+    where = f"{ARGUMENT} column {name!r}"
+    values, codes = factorize(column, where, missing)
+    check_lengths(**{"the data": n_rows, where: len(codes)})
+    return values, codes
+
+
+def matching_columns(names: Sequence[str], sensitive_features: Any) -> dict[str, Any]:
+    """Return columns with these names, among others; raise if one is not there.
+
+    Examples
+    --------
+    >>> matching_columns(["sex"], ["F", "M"])
+    {'sex': ['F', 'M']}
+    """
+    if not names:
+        return {}
+    wanted = some(names, limit=10)
+    if sensitive_features is None:
+        raise ValueError(
+            f"{ARGUMENT} is needed: the decisions depend on {wanted}; pass these "
+            f"columns, or name them as columns of X by attributes= of MetricClassifier"
+        )
+    columns = read_attributes(sensitive_features)
+    if not is_frame(sensitive_features) and len(names) == 1:
+        (name, column), *_ = columns.items()
+        if DEFAULT_NAME in (name, names[0]):  # one of the two never had a name to differ by
+            return {names[0]: column}
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise ValueError(
+            f"{ARGUMENT} lacks the columns {some(missing)}; it has {some(columns) or 'none'}. Pass a "
+            f"frame with the columns {wanted}"
+        )
+    return columns

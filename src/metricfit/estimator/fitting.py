@@ -1,0 +1,236 @@
+"""How a `MetricClassifier` is fitted: to rows in memory, with rows kept apart, by retraining, to Dask collections."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.data.labels import encode_labels
+from metricfit.data.rows import Rows
+from metricfit.data.validation import check_proba, check_weights
+from metricfit.estimator.blockwise import attribute_blocks, proba_blocks
+from metricfit.estimator.inputs import attribute_names, attributes_of, check_problem, classes_of, one_kind
+from metricfit.estimator.joint import fit_joint
+from metricfit.options import Options, threads
+from metricfit.oracles import PluginOracle, RetrainOracle
+from metricfit.problem import Problem
+from metricfit.result import Result
+from metricfit.solving import confirmed, optimize, solve, with_expected
+from metricfit.trust.confidence import kept_apart
+from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
+from metricfit.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from metricfit.estimator.classifier import MetricClassifier
+
+# One of so many rows is kept apart for confidence: of a model that needs rows itself, and of one that needs none.
+MODEL_SHARE, FROZEN_SHARE = 3, 2
+
+
+class Fitted(NamedTuple):
+    """What a fit ends with: the model, the classes in the order of its columns, the result, what it was tuned on."""
+
+    model: Any
+    classes: Any
+    result: Result
+    tuned_on: OutOfFold | None = None
+
+
+class TrainingRows(NamedTuple):
+    """The rows of a fit, checked: features, labels, weights, the cell of each row, and the names of it all."""
+
+    X: Any
+    y: Any
+    weights: FloatArray | None
+    cells: IntArray
+    axes: Axes
+    classes: Any
+
+    @classmethod
+    def of(cls, clf: MetricClassifier, X: Any, y: Any, features: Any, sample_weight: Any) -> TrainingRows:
+        """Check what was handed to fit; ``features`` are the attributes of the rows."""
+        X, y = indexable(X, column_or_1d(one_kind(y), warn=True))
+        check_classification_targets(y)
+        classes = np.asarray(clf.estimator.classes_) if _frozen(clf) else classes_of(y)
+        weights = check_weights(sample_weight, len(y))
+        cells, codes = Cells.observe(features, len(y), clf.missing)
+        return cls(X, y, weights, codes, Axes(tuple(classes), _decisions(clf), cells), classes)
+
+    def take(self, places: IntArray) -> TrainingRows:
+        """Return some of the rows."""
+        weights = None if self.weights is None else self.weights[places]
+        X, y, cells = _safe_indexing(self.X, places), self.y[places], self.cells[places]
+        return self._replace(X=X, y=y, weights=weights, cells=cells)
+
+
+def fit_rows(
+    clf: MetricClassifier, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, seed: int | None
+) -> Fitted:
+    """Fit to rows in memory."""
+    features = attributes_of(X, clf.attributes, sensitive_features)
+    rows = TrainingRows.of(clf, X, y, features, sample_weight)
+    problem = Problem.of(clf.objective, clf.constraints)
+    check_problem(
+        problem, rows.axes, clf.method, rows.y, rows.cells, rows.weights, soft=clf.confusion == "model"
+    )
+    if clf.oracle == "retrain":
+        return _retrained(clf, rows, problem, features, seed)
+    if clf.confidence is not None:
+        return _confirmed(clf, rows, problem, clf.confidence, seed)
+    if clf.blind:
+        model, held_out = fit_joint(
+            clf.estimator,
+            rows.X,
+            rows.cells * np.int32(rows.axes.n) + encode_labels(rows.y, rows.axes.classes),
+            len(rows.axes.blind().seen.cells),
+            rows.classes,
+            cv=clf.cv,
+            sample_weight=rows.weights,
+            n_jobs=clf.n_jobs,
+            dropped=attribute_names(clf.attributes, sensitive_features),
+        )
+    else:
+        held_out, model = _held_out(clf, rows)
+    if not held_out.whole(len(rows.y)):
+        features = rows.axes.cells.columns(rows.cells[held_out.rows])
+    labels, weights = rows.y[held_out.rows], held_out.weights(rows.weights)
+    result = _tuned(clf, held_out.proba, labels, problem, rows.axes, features, weights, seed)
+    model = fit_clone(clf.estimator, rows.X, rows.y, rows.weights) if model is None else model
+    return Fitted(model, rows.classes, result, held_out)
+
+
+def fit_blocks(
+    clf: MetricClassifier, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, seed: int | None
+) -> Fitted:
+    """Fit to Dask collections: probabilities are computed where the blocks are."""
+    if clf.oracle == "retrain":
+        raise ValueError("X is a Dask collection, which oracle='retrain' does not take; pass rows in memory")
+    if clf.blind:
+        raise ValueError(
+            "X is a Dask collection, for which blind=True has no model of cells; pass rows in memory"
+        )
+    if clf.confidence is not None:
+        raise ValueError(
+            "confidence keeps rows apart, which a Dask collection cannot do; pass a part of it as arrays"
+        )
+    if not _frozen(clf) and clf.cv is not None:
+        raise ValueError(
+            "X is a Dask collection, of which cv cannot hold out rows; pass a fitted model, "
+            "FrozenEstimator(model), or cv=None with an estimator whose fit takes Dask collections"
+        )
+    model = clf.estimator if _frozen(clf) else fit_clone(clf.estimator, X, y, sample_weight)
+    classes = np.asarray(model.classes_)
+    features = attribute_blocks(X, clf.attributes, sensitive_features)
+    problem, axes = Problem.of(clf.objective, clf.constraints), Axes(tuple(classes), _decisions(clf))
+    proba = proba_blocks(model, X, classes)
+    result = _tuned(clf, proba, y, problem, axes, features, sample_weight, seed)
+    return Fitted(model, classes, result)
+
+
+def _retrained(
+    clf: MetricClassifier, rows: TrainingRows, problem: Problem, features: Any, seed: int | None
+) -> Fitted:
+    """Fit by training the base classifier again for each loss."""
+    oracle = RetrainOracle(
+        clf.estimator,
+        rows.X,
+        rows.y,
+        classes=rows.axes.classes,
+        decisions=rows.axes.decisions,
+        sensitive_features=features,
+        sample_weight=rows.weights,
+    )
+    result = with_expected(problem, oracle, solve(problem, oracle, _options(clf, seed)))
+    return Fitted(fit_clone(clf.estimator, rows.X, rows.y, rows.weights), rows.classes, result)
+
+
+def _confirmed(
+    clf: MetricClassifier, rows: TrainingRows, problem: Problem, level: float, seed: int | None
+) -> Fitted:
+    """Fit with a confidence: some rows are kept from model, calibration and policy, and test them."""
+    folds = clf.cv is None or _frozen(clf) or isinstance(clf.cv, Integral) or hasattr(clf.cv, "split")
+    if not folds:
+        raise ValueError(
+            "cv lists rows, of which confidence has to keep some apart; pass a number of folds or a splitter"
+        )
+    labels = encode_labels(rows.y, rows.axes.classes)
+    apart = kept_apart(labels, rows.cells, FROZEN_SHARE if _frozen(clf) else MODEL_SHARE, seed or 0)
+    tuning, kept = np.flatnonzero(~apart), np.flatnonzero(apart)
+
+    def judged(places: IntArray, proba: Any, weights: FloatArray | None) -> Rows:
+        shares = None if weights is None else weights / weights.sum()
+        cells = rows.cells[places] if len(rows.axes.cells) > 1 else None
+        return Rows(check_proba(proba, rows.axes.n), labels[places], cells, shares, rows.axes)
+
+    some, others = rows.take(tuning), rows.take(kept)
+    held_out, model = _held_out(clf, some)
+    model = fit_clone(clf.estimator, some.X, some.y, some.weights) if model is None else model
+    held_out, weights = OutOfFold(tuning[held_out.rows], held_out.proba), held_out.weights(some.weights)
+    tuned = judged(held_out.rows, held_out.proba, weights)
+    test = judged(kept, class_proba(model, others.X, rows.classes), others.weights)
+    oracle = PluginOracle(tuned, clf.confusion, threads(clf.n_jobs))
+    result = confirmed(problem, oracle, test, float(level), _options(clf, seed))
+    return Fitted(model, rows.classes, result, held_out)
+
+
+def _held_out(clf: MetricClassifier, rows: TrainingRows) -> tuple[OutOfFold, Any]:
+    """Return the probabilities to tune on, and the model if it is fitted already."""
+    if _frozen(clf) or clf.cv is None:
+        model = clf.estimator if _frozen(clf) else fit_clone(clf.estimator, rows.X, rows.y, rows.weights)
+        return OutOfFold(np.arange(len(rows.y)), class_proba(model, rows.X, rows.classes)), model
+    given = {"cv": clf.cv, "sample_weight": rows.weights, "n_jobs": clf.n_jobs}
+    return cross_fit(clf.estimator, rows.X, rows.y, rows.classes, **given), None
+
+
+def _tuned(
+    clf: MetricClassifier,
+    proba: Any,
+    y: Any,
+    problem: Problem,
+    axes: Axes,
+    features: Any,
+    weights: Any,
+    seed: int | None,
+) -> Result:
+    return optimize(
+        proba,
+        y,
+        problem.objective,
+        problem.constraints,
+        classes=axes.classes,
+        decisions=axes.decisions,
+        sensitive_features=features,
+        sample_weight=weights,
+        method=clf.method,
+        confusion=clf.confusion,
+        blind=clf.blind,
+        missing=clf.missing,
+        unseen=clf.unseen,
+        expect=True,
+        tol=clf.tol,
+        max_calls=clf.max_calls,
+        max_seconds=clf.max_seconds,
+        n_jobs=clf.n_jobs,
+        random_state=seed,
+        verbose=clf.verbose,
+    )
+
+
+def _options(clf: MetricClassifier, seed: int | None) -> Options:
+    return Options(clf.method, clf.tol, clf.max_calls, clf.max_seconds, seed, verbose=clf.verbose)
+
+
+def _frozen(clf: MetricClassifier) -> bool:
+    return isinstance(clf.estimator, FrozenEstimator)
+
+
+def _decisions(clf: MetricClassifier) -> Any:
+    return () if clf.decisions is None else tuple(clf.decisions)

@@ -1,0 +1,66 @@
+"""Nodes for the largest of several values, the smallest, and the largest absolute value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from metricfit.functions.curvature import Curvature, of_maximum
+from metricfit.functions.expression import NO_THETA, Node, Theta
+from metricfit.functions.sums import Stack, negative
+from metricfit.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Largest(Node):
+    """The largest value of a node; with ``theta``, a weighted mean of them, which is never larger."""
+
+    part: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+    @property
+    def curvature(self) -> Curvature:
+        return of_maximum([self.part.curvature])
+
+    def weights(self, values: FloatArray, theta: Theta) -> FloatArray:
+        """Return the given weights on the parts, or all weight on the (last) largest."""
+        if self in theta:
+            return theta[self]
+        chosen = np.zeros(values.size)
+        chosen[values.size - 1 - int(np.argmax(values[::-1]))] = 1.0
+        return chosen
+
+    def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        values = self.part.value(u, theta)
+        return np.asarray(values @ theta[self] if self in theta else values.max(axis=-1))[..., None]
+
+    def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        return np.array([self.weights(self.part.value(u, theta), theta) @ self.part.level(u, theta)])
+
+    def reach(self) -> tuple[FloatArray, FloatArray]:
+        low, high = self.part.reach()
+        return np.array([low.max()]), np.array([high.max()])
+
+    def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        chosen = self.weights(self.part.value(u, theta), theta)
+        return self.part.slope(u, weight[0] * chosen, theta)
+
+
+def largest(nodes: Sequence[Node]) -> Node:
+    """Return the largest value of all given nodes."""
+    return Largest(Stack(tuple(nodes)))
+
+
+def smallest(nodes: Sequence[Node]) -> Node:
+    """Return the smallest value of all given nodes."""
+    return negative(Largest(Stack(tuple(negative(node) for node in nodes))))
+
+
+def magnitude(nodes: Sequence[Node]) -> Node:
+    """Return the largest absolute value of all given nodes."""
+    return Largest(Stack((*nodes, *(negative(node) for node in nodes))))

@@ -1,0 +1,101 @@
+"""How a policy decides rows: each by the rule it gets, in one pass over the probabilities."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from metricfit.calibration import Calibration
+from metricfit.data.axes import Axes
+from metricfit.data.layout import Layout
+from metricfit.data.validation import row_blocks
+from metricfit.kernels import counting as kernels
+from metricfit.kernels.settings import TUNED, Settings
+from metricfit.policy.mixture import Table
+from metricfit.policy.row_hash import UInt64Array
+from metricfit.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class RuleBook:
+    """The rules of all cells in one array, with what is done to probabilities before a rule is applied.
+
+    Parameters
+    ----------
+    axes : Axes
+        Classes, decisions and cells.
+    layout : {"diagonal", "full"}
+        The layout of the losses.
+    losses : array of shape (rules, s, k)
+        The rules of all cells, one cell after the other.
+    table : Table
+        Which of them belong to which cell, and their shares.
+    calibration : Calibration or None
+        What the model's probabilities go through first.
+    """
+
+    axes: Axes
+    layout: Layout
+    losses: FloatArray
+    table: Table
+    calibration: Calibration | None
+
+    def decisions(
+        self,
+        rows: FloatArray,
+        cell: IntArray,
+        randomize: str,
+        random_state: Any,
+        words: UInt64Array | None,
+    ) -> IntArray:
+        """Return the decision of each row as an index; see `Policy.decide`."""
+        rule = self.table.start[cell] + self.table.rule_of(rows, cell, randomize, random_state, words)
+        if self.calibration is None:
+            return self._applied(rows, rule)
+        made: IntArray = np.empty(len(rows), dtype=np.intp)
+        for block in row_blocks(*rows.shape):
+            made[block] = self._applied(self.calibration(rows[block], cell[block]), rule[block])
+        return made
+
+    def chances(self, rows: FloatArray, cell: IntArray) -> FloatArray:
+        """Return the probability of each decision for each row, over the mixture of rules."""
+        chances: FloatArray = np.zeros((len(rows), self.axes.k))
+        for block in row_blocks(len(rows), self.axes.n):
+            part, part_cell, out = rows[block], cell[block], chances[block].reshape(-1)
+            part = part if self.calibration is None else self.calibration(part, part_cell)
+            for rank, shares in enumerate(self.table.share.T):
+                share = shares[part_cell]
+                using = np.flatnonzero(share)
+                some = part if len(using) == len(part) else part[using]
+                made = self._applied(some, self.table.start[part_cell[using]] + rank)
+                out[using * self.axes.k + made] += share[using]
+        return chances
+
+    def _applied(self, rows: FloatArray, rule: IntArray) -> IntArray:
+        """Return the decision of each row under its rule."""
+        # To the kernel the rules are cells: it reads a row's loss by its number, so no row is touched twice.
+        codes = rule.astype(np.int32)
+        made: IntArray = np.empty(len(rows), dtype=np.int32)
+        engine = engine_for(len(rows) * self.losses[0].size)
+        # NumPy makes arrays of scores, which should fit the cache.
+        blocks = [slice(None)] if engine == "numba" else row_blocks(len(rows), max(self.axes.n, self.axes.k))
+        how: dict[str, Any] = {"layout": self.layout, "engine": engine}
+        for block in blocks:
+            kernels.decide(rows[block], codes[block], self.losses, self.axes.match, out=made[block], **how)
+        return made
+
+
+def engine_for(work: int, settings: Settings = TUNED) -> kernels.Engine:
+    """Return what decides: numba if it is loaded or there is enough work to load it for, else NumPy.
+
+    Examples
+    --------
+    >>> engine_for(1000)
+    'numpy'
+    """
+    least = settings.numpy_work if "numba" in sys.modules else settings.loading_work
+    return "numba" if work > least and find_spec("numba") is not None else "numpy"

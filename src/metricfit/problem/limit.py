@@ -1,0 +1,105 @@
+"""A constraint on given data: its value, its violation, and the convex functions that say where it holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from metricfit.exceptions import InfeasibleError, NotConvex
+from metricfit.functions.expression import Node, nodes_of
+from metricfit.functions.levels import at_least, at_most, defined
+from metricfit.functions.nonlinear import Quotient
+from metricfit.functions.sums import Sum
+from metricfit.metrics import Constraint
+from metricfit.types import FloatArray
+
+# Beyond the rounding of a metric's largest value.
+OUT_OF_REACH = 1e-9
+
+
+# A constraint function that no rule brings further below zero than this is rescaled.
+SMALL_FUNCTION = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """A bound constraint."""
+
+    constraint: Constraint
+    metric: Node
+
+    def functions(self, limit: float) -> Node:
+        """Return functions that are all <= 0 exactly where the constraint holds with the given limit."""
+        node = self._turned(limit)
+        return node if self._scale == 1 else Sum(((self._scale, node),))
+
+    def _turned(self, limit: float) -> Node:
+        return at_most(self.metric, limit) if self.constraint.sense == "<=" else at_least(self.metric, limit)
+
+    @cached_property
+    def _scale(self) -> float:
+        """What makes a function that is small for all rules one of usual size.
+
+        A precision of light rows among heavy ones, multiplied out, is smaller than what counts as rounding error.
+        """
+        node = self._turned(self.constraint.limit)
+        room = -float(node.reach()[0][0]) if node.size == 1 else 1.0
+        return 1 / room if 0 < room < SMALL_FUNCTION else 1.0
+
+    @cached_property
+    def convex(self) -> Node:
+        """The functions for the constraint's own limit, for methods that need them; NotConvex where there are none."""
+        return self.functions(self.constraint.limit)
+
+    @cached_property
+    def node(self) -> Node | None:
+        """The functions for the constraint's own limit; None when they are not convex."""
+        try:
+            return self.convex
+        except NotConvex:
+            return None
+
+    def value(self, u: FloatArray) -> float:
+        """Return the metric's value; NaN for a rate of no rows (a precision of a class that no row is decided as).
+
+        The worst of several rates is that of those there are. Where the limit keeps no convex set, rates of
+        no rows inside the metric count 0, as they do in the metric itself.
+        """
+        return float(defined(self.metric, u)[0]) if self._may_be_undefined else self.metric.scalar(u)
+
+    @cached_property
+    def _may_be_undefined(self) -> bool:
+        known = nodes_of(self.metric) if self.node is not None else [self.metric]
+        return any(isinstance(node, Quotient) for node in known)
+
+    def violation(self, u: FloatArray) -> float:
+        """Return by how much the limit is missed, in units of the metric; 0 for a rate of no rows."""
+        value = self.value(u)
+        excess = (
+            value - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - value
+        )
+        return 0.0 if np.isnan(excess) else excess
+
+    @property
+    def out_of_reach(self) -> float:
+        """By how much the limit lies beyond all values that the metric can have; at most 0 where it does not."""
+        low, high = (float(end[0]) for end in self.metric.reach())
+        return low - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - high
+
+    def refuse_if_empty(self) -> None:
+        """Raise if only a rate of no rows keeps the constraint, as of ``precision("a") >= 90``.
+
+        No rule with such decisions keeps it, and one without them does so only in name. Other limits that cannot be
+        kept are found by the methods.
+        """
+        if self._may_be_undefined and self.out_of_reach > OUT_OF_REACH:
+            name, missed = str(self.constraint), self.out_of_reach
+            raise InfeasibleError({name: missed}, {name: missed}, (name,), proven=True)
+
+    def unit(self, u: FloatArray) -> FloatArray:
+        """Return what one unit of slack in the limit adds to the functions (they are affine in the limit)."""
+        step = 1.0 if self.constraint.sense == "<=" else -1.0
+        limit = self.constraint.limit
+        return self.functions(limit).value(u) - self.functions(limit + step).value(u)

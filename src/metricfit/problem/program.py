@@ -1,0 +1,161 @@
+"""The problem on given data: minimise a function of ``u = M z + c`` where convex functions of ``u`` are <= 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metricfit.data.axes import Axes
+from metricfit.data.layout import Layout, shape_of, statistic
+from metricfit.exceptions import NotConvex
+from metricfit.functions.expression import NO_THETA, Node, Theta, nodes_of
+from metricfit.functions.levels import at_most
+from metricfit.functions.nonlinear import Quotient
+from metricfit.metrics import Curvature
+from metricfit.problem.limit import Limit
+from metricfit.types import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from metricfit.problem.statement import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Minimise ``objective(u)`` where all `limits` hold; ``u = matrix @ z + constant`` for achievable z."""
+
+    problem: Problem
+    axes: Axes
+    layout: Layout
+    matrix: Any
+    constant: FloatArray
+    low: FloatArray
+    high: FloatArray
+    objective: Node
+    limits: tuple[Limit, ...]
+
+    @property
+    def sign(self) -> int:
+        """What natural values of the objective are multiplied by."""
+        return self.problem.sign
+
+    @property
+    def curvature(self) -> Curvature:
+        """Curvature of the objective that is minimised."""
+        return self.objective.curvature
+
+    @cached_property
+    def quasiconvex(self) -> bool:
+        """Whether the objective has convex level sets (a ratio, or the worst of several ratios)."""
+        try:
+            at_most(self.objective, 0.5)
+        except NotConvex:
+            return False
+        return True
+
+    @property
+    def convex_limits(self) -> bool:
+        """Whether all constraints keep a convex set."""
+        return all(limit.node is not None for limit in self.limits)
+
+    @property
+    def bounds(self) -> tuple[Node, ...]:
+        """The convex functions g of all constraints ``g(u) <= 0``, for methods that need them."""
+        return tuple(limit.convex for limit in self.limits)
+
+    @cached_property
+    def lowest_denominator(self) -> float:
+        """A lower bound of every denominator in the objective, over all decision rules; 1 without any."""
+        quotients = [node for node in nodes_of(self.objective) if isinstance(node, Quotient)]
+        return max(0.0, min((float(q.under.reach()[0].min()) for q in quotients), default=1.0))
+
+    @cached_property
+    def lowest_value(self) -> float:
+        """A lower bound of the minimised objective that needs no oracle."""
+        return float(self.objective.reach()[0][0])
+
+    @cached_property
+    def highest_value(self) -> float:
+        """An upper bound of the minimised objective."""
+        return float(self.objective.reach()[1][0])
+
+    def uniform(self, margins: FloatArray) -> FloatArray:
+        """Return u of the classifier that decides anything with equal probability."""
+        return self.at_random(margins, np.full(self.axes.k, 1 / self.axes.k))
+
+    def at_random(self, margins: FloatArray, shares: FloatArray) -> FloatArray:
+        """Return u of the classifier that looks at no row and takes each decision with a given probability."""
+        return self.vector(statistic(margins[:, :, None] * shares, self.layout, self.axes))
+
+    def vector(self, counted: FloatArray) -> FloatArray:
+        """Return u of a statistic."""
+        return np.asarray(self.matrix @ counted.ravel() + self.constant)
+
+    def loss(self, direction: FloatArray) -> FloatArray:
+        """Return the loss whose value on a statistic is ``direction @ u``, but for a constant."""
+        return np.asarray(self._adjoint @ direction).reshape(shape_of(self.layout, self.axes))
+
+    @cached_property
+    def _adjoint(self) -> Any:
+        return sp.csr_array(self.matrix.T)
+
+    def shares(self, counted: FloatArray) -> Any:
+        """Return what each cell adds to u, as a sparse matrix (entries of u, cells)."""
+        places, which = self._places
+        sums = np.bincount(which, self.matrix.data * counted.ravel()[self.matrix.indices], places.size)
+        used = np.flatnonzero(sums)  # a rule that never takes most decisions has few entries
+        size, cells = self.constant.size, len(self.axes.cells)
+        # Put together by hand: general constructors take longer than all the rest.
+        starts = np.searchsorted(places[used], size * np.arange(cells + 1))
+        return sp.csc_array((sums[used], places[used] % size, starts), shape=(size, cells))
+
+    @cached_property
+    def _places(self) -> tuple[Any, Any]:
+        """Where the entries of the matrix belong, cell by cell: the distinct places, and which one each entry has."""
+        _, height, width = shape_of(self.layout, self.axes)
+        rows = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
+        places = self.matrix.indices.astype(np.int64) // (height * width) * self.constant.size + rows
+        return np.unique(places, return_inverse=True)
+
+    @cached_property
+    def shared(self) -> BoolArray:
+        """Which entries of u more than one cell adds to."""
+        places, size = self._places[0], self.constant.size
+        return np.bincount(places % size, minlength=size) > 1
+
+    def value(self, u: FloatArray) -> float:
+        """Return the objective that is minimised."""
+        return self.objective.scalar(u)
+
+    def tangent(
+        self, u: FloatArray, multipliers: Sequence[FloatArray] = (), theta: Theta = NO_THETA
+    ) -> tuple[FloatArray, float]:
+        """Return slope and value at u of a plane that lies below the Lagrangian everywhere.
+
+        For a convex objective, convex constraint functions g <= 0 and any multipliers mu >= 0, no feasible
+        point costs less than the minimum of this plane, which is one oracle call. So the bound needs no trust
+        in the solver that found u, mu and theta.
+        """
+        slope = self.objective.gradient(u, theta)
+        level = float(self.objective.level(u, theta)[0])
+        for limit, mu in zip(self.limits, multipliers, strict=False):
+            if limit.node is not None and mu.any():
+                slope = slope + limit.node.slope(u, mu, theta)
+                level += float(mu @ limit.node.level(u, theta))
+        return slope, level
+
+    def excess(self, u: FloatArray) -> float:
+        """Return the largest value of the constraint functions; <= 0 holds, -inf without constraints."""
+        return max((self._excess(limit, u) for limit in self.limits), default=-np.inf)
+
+    def violation(self, u: FloatArray) -> float:
+        """Return the largest violation in units of the metrics; -inf without constraints."""
+        return max((limit.violation(u) for limit in self.limits), default=-np.inf)
+
+    @staticmethod
+    def _excess(limit: Limit, u: FloatArray) -> float:
+        return limit.violation(u) if limit.node is None else float(limit.node.value(u).max())

@@ -1,0 +1,71 @@
+"""Which rates an objective and constraints compare over groups, found in their expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from metricfit.data.axes import Axes
+from metricfit.metrics import Metric, coverage, recall
+from metricfit.metrics.base import Absolute, Combination, Divided, Sliced, Times
+from metricfit.metrics.comparison import Disparity, Over, Worst
+from metricfit.metrics.fairness import DecisionRates
+from metricfit.metrics.rates import COVERAGES, Extreme, Named, Rates
+from metricfit.problem import Problem
+
+
+def rate_of(metric: Metric) -> Rates | None:
+    """Return the rate that a metric is, or is 1 minus; None for other functions of the matrix."""
+    match metric:
+        case Rates():
+            return metric
+        case Named(_, inner):
+            return rate_of(inner)
+        case Combination(((scale, inner),), constant) if (scale, constant) == (-1, 1):
+            return rate_of(inner)
+    return None
+
+
+def comparisons(metric: Metric) -> Iterator[tuple[Metric, list[str]]]:
+    """Yield what is compared over which attributes, anywhere in an expression."""
+    match metric:
+        case Disparity():
+            given = [] if metric.given is None else names_of(metric.given)
+            yield metric.metric, [*given, *names_of(metric.over)]
+        case Worst():
+            yield metric.metric, names_of(metric.over)
+        case Named() | Sliced() | Absolute():
+            yield from comparisons(metric.metric)
+        case Extreme():
+            for part in metric.metrics:
+                yield from comparisons(part)
+        case Combination():
+            for _, part in metric.terms:
+                yield from comparisons(part)
+        case Times():
+            yield from (*comparisons(metric.left), *comparisons(metric.right))
+        case Divided():
+            yield from (*comparisons(metric.over), *comparisons(metric.under))
+
+
+def names_of(over: Over) -> list[str]:
+    """Return attribute names as a list."""
+    return [over] if isinstance(over, str) else list(over)
+
+
+def rates_compared(problem: Problem, axes: Axes) -> list[tuple[Metric, list[str]]]:
+    """Return each rate that objective and constraints compare over groups, and over which."""
+    found: dict[str, tuple[Metric, list[str]]] = {}
+    for metric in (problem.objective, *(c.metric for c in problem.constraints)):
+        for compared, over in comparisons(metric):
+            for rate in _single(compared, axes):
+                found.setdefault(f"{rate} over {over}", (rate, over))
+    return list(found.values())
+
+
+def _single(metric: Metric, axes: Axes) -> Sequence[Metric]:
+    """Return the metrics of one number each that tell of a metric of several."""
+    if metric is COVERAGES:
+        return [coverage(decision) for decision in axes.decisions]
+    if isinstance(metric, DecisionRates):
+        return [recall(c) for c in axes.classes]
+    return [metric]

@@ -1,0 +1,59 @@
+"""The warning of groups that are too small: limits on their rates say little about new rows."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from metricfit.data.confusion import Confusion
+from metricfit.exceptions import FewRowsWarning
+from metricfit.functions.binding import Binding
+from metricfit.messages import pairs_text
+from metricfit.metrics import Metric
+from metricfit.result.compared import rate_of
+from metricfit.result.groups import Groups, on_group
+from metricfit.types import BoolArray, FloatArray, IntArray, Label
+
+FEW_ROWS = 30
+
+
+def warn_of_few_rows(groups: Groups, confusion: Confusion, stacklevel: int = 3) -> None:
+    """Warn of groups whose rates rest on so few rows that a limit on them says little about new rows."""
+    small = []
+    for rate, over in groups.compared:
+        masks = confusion.axes.cells.groups(over)
+        rows = _rows_of_groups(rate, np.array(list(masks.values())), groups.counts, confusion)
+        small += [
+            (count, rate, over, group) for group, count in zip(masks, rows, strict=True) if count < FEW_ROWS
+        ]
+    if small:
+        small.sort(key=lambda entry: entry[0])
+        shown = [_known(*entry[1:], confusion, groups.counts) for entry in small[:4]]
+        warnings.warn(
+            f"{len(small)} of the rates compared over groups rest on fewer than {FEW_ROWS} rows: "
+            f"{'; '.join(shown)}{'; ...' if len(small) > 4 else ''}. New rows may have any value in such an interval: "
+            "merge small groups, leave them out with min_share, or give more rows",
+            FewRowsWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _rows_of_groups(metric: Metric, masks: BoolArray, counts: IntArray, confusion: Confusion) -> FloatArray:
+    """Return the rows of each group that a metric is a rate of, where no decision changes them."""
+    of_class = masks.astype(float) @ counts
+    rate = rate_of(metric)
+    under = None if rate is None else rate.under(Binding.of(confusion.axes, confusion.margins))
+    if under is None or not under.constant:
+        return np.asarray(of_class.sum(axis=1))
+    return np.asarray((of_class @ under.row.T.toarray()).max(axis=1))
+
+
+def _known(
+    metric: Metric, over: list[str], group: tuple[Label, ...], confusion: Confusion, counts: IntArray
+) -> str:
+    found = on_group(metric, group, confusion.axes.cells.groups(over)[group], confusion, counts)
+    who = pairs_text(over, group)
+    known = "is left out" if np.isnan(found.value) else f"is {found.value:.2f}"
+    ends = "" if np.isnan(found.low) else f" (95 %: {found.low:.2f} to {found.high:.2f})"
+    return f"{metric} where {who} {known}{ends}, of {found.rows:.0f} rows"
