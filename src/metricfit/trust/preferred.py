@@ -69,7 +69,7 @@ def of_shares(program: Program) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricfit.data.confusion import Axes
+    >>> from metricfit.data.axes import Axes
     >>> [of_shares(Problem.of("accuracy", text).bind(Axes((0, 1)), np.full((1, 2), 0.5)))
     ...  for text in ("coverage(1) <= 0.3", "precision(1) >= 0.3", "recall(1) >= 0.3")]
     [True, False, False]
