@@ -21,6 +21,7 @@ from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
 from metricfit.functions.sums import Sum
 from metricfit.intervals.evidence import Evidence
+from metricfit.intervals.rates import differences
 from metricfit.metrics.base import Metric
 from metricfit.types import FloatArray
 
@@ -64,6 +65,9 @@ def taken_apart(metric: Metric, seen: Evidence) -> Pieces:
     >>> (taken_apart(mf.recall(1), seen).influences.round(3) + 0.0).tolist()
     [[0.625, 0.0, -0.625]]
     """
+    found = differences(metric, seen)
+    if found is not None:
+        return Pieces(1, *found, 0.0, 1.0)
     confusion, cells, labels = seen.confusion, seen.cells, seen.labels
     axes, margins = confusion.axes, confusion.margins
     root, sign, node, u, slopes = _bound(metric, confusion)

@@ -16,7 +16,7 @@ from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.fewer_rules import fewer_rules
 from metricfit.methods.master.generation import best_mixture
 from metricfit.methods.master.master import Master
-from metricfit.methods.search.coordinate import FIRST, NEAR, Stage, polish
+from metricfit.methods.search.coordinate import FIRST, NEAR, Stage, polish, weights_of
 from metricfit.methods.search.corrective import descend_within, merit
 from metricfit.methods.search.lines import Lines, trust_in
 from metricfit.methods.search.profile import Profile
@@ -87,7 +87,8 @@ class Guided(Method):
         for loss in plain:
             yield walk.single(guide.ask(loss))
         yield walk.single(guide.without_limits())
-        yield from self._polished(program, walk)
+        if len(weights_of(program, walk, argmax_loss(program))) <= self.settings.most_weights:
+            yield from self._polished(program, walk)
         yield from self._mixed(program, walk)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:

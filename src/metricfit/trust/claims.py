@@ -19,29 +19,12 @@ from metricfit.data.axes import Axes
 from metricfit.data.confusion import Confusion
 from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
-from metricfit.functions.linear import Linear
+from metricfit.intervals.rates import Rate, rates_of
 from metricfit.metrics.base import Absolute, Combination, Metric, Sliced
 from metricfit.metrics.comparison import Disparity, Worst, compared, strata_of
 from metricfit.metrics.constraint import Constraint, Sense
 from metricfit.metrics.rates import Distance, Extreme, Named, Rates
 from metricfit.types import BoolArray, FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Rate:
-    """``E[x] / E[z]`` over the cells of a mask.
-
-    ``over`` and ``under`` are what a row of a class adds to x and z, by its decision: (n, k), or (cells, n, k).
-    """
-
-    over: FloatArray
-    under: FloatArray
-    mask: BoolArray
-
-    @property
-    def fixed(self) -> bool:
-        """Whether no decision changes the denominator, which then counts rows."""
-        return bool(np.ptp(self.under, axis=-1).max() == 0) and bool(np.isin(self.under, (0.0, 1.0)).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +84,7 @@ def _claims(metric: Metric, sense: Sense, limit: float, binding: Binding) -> Ite
         case Named():
             yield from _claims(metric.metric, sense, limit, binding)
         case Rates():
-            yield from (RateClaim(rate, sense, limit) for rate in _rates(metric, binding))
+            yield from (RateClaim(rate, sense, limit) for rate in rates_of(metric, binding))
         case Combination() if len(metric.terms) == 1:
             (scale, part), level = metric.terms[0], limit - metric.constant
             yield from _claims(part, sense if scale > 0 else _turned(sense), level / scale, binding)
@@ -128,34 +111,12 @@ def _turned(sense: Sense) -> Sense:
     return "<=" if sense == ">=" else ">="
 
 
-def _rates(metric: Rates, binding: Binding) -> list[Rate]:
-    over, under = (_coefficients(part(binding), binding.axes) for part in (metric.over, metric.under))
-    under = np.broadcast_to(under, over.shape)
-    return [Rate(x, z, binding.mask) for x, z in zip(over, under, strict=True)]
-
-
-def _coefficients(linear: Linear, axes: Axes) -> FloatArray:
-    """Return what a row of each class with each decision adds to each of some functions, (functions, n, k)."""
-    made = np.zeros((linear.size, axes.n, axes.k))
-    diagonal, column, row, full = linear.parts
-    if diagonal is not None:
-        right = np.arange(axes.n)[:, None] == axes.match[None, :]
-        made += right * diagonal.toarray()[:, None, :]
-    if column is not None:
-        made += column.toarray()[:, None, :]
-    if row is not None:
-        made += row.toarray()[:, :, None]
-    if full is not None:
-        made += full.toarray().reshape(made.shape)
-    return made
-
-
 def _comparable(metric: Disparity, binding: Binding) -> bool:
     parts = metric.metric.parts(binding)
     return (
         not metric.as_ratio
         and metric.to in ("overall", "pairs")
-        and all(isinstance(part, Rates) and all(r.fixed for r in _rates(part, binding)) for part in parts)
+        and all(isinstance(part, Rates) and all(r.fixed for r in rates_of(part, binding)) for part in parts)
     )
 
 
@@ -174,7 +135,7 @@ def _gaps(metric: Disparity, limit: float, binding: Binding) -> Iterator[Claim]:
 
 def _gaps_of(part: Rates, group: Binding, other: BoolArray, to: str, limit: float) -> Iterator[Claim]:
     """Yield that each rate of a group is within a limit of that of other rows, or of all rows together with them."""
-    for first in _rates(part, group):
+    for first in rates_of(part, group):
         second = replace(first, mask=other)
         if to == "pairs":
             yield GapClaim(first, second, limit)
@@ -191,7 +152,7 @@ def _distances(metric: Distance, limit: float, binding: Binding) -> Iterator[Cla
     target = metric.target(binding)
     moved = replace(binding, margins=binding.margins[:, ::-1] ** 2 / (binding.margins**2).sum())
     constant = np.array_equal(target, metric.target(moved))
-    for j, rate in enumerate(_rates(metric.rates, binding)):
+    for j, rate in enumerate(rates_of(metric.rates, binding)):
         wanted = np.full(rate.over.shape, target[j])
         if not constant:
             if not np.allclose(target, prior):

@@ -10,9 +10,10 @@ import numpy as np
 from metricfit.data.rows import Rows
 from metricfit.intervals import Evidence
 from metricfit.intervals.estimate import standard_error
+from metricfit.intervals.rates import Rate
 from metricfit.policy.evaluation import Judged
 from metricfit.trust.bounded_means import bentkus, betting, binomial, normal, share_at_least
-from metricfit.trust.claims import Claim, GapClaim, Rate, RateClaim, SmoothClaim
+from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
 from metricfit.types import FloatArray
 
 # The part of the level that goes to not knowing how large a group is in the population.

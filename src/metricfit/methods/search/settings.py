@@ -28,7 +28,7 @@ class Settings:
     clearly : float
         By how much a direct search on the model's own probabilities must be better by labels to be preferred.
     most_weights : int
-        Of more weights a direct search takes long, and is luck.
+        More weights are not searched one by one: it takes long, and finds luck.
     spent : float
         How much of what the search gains over a direct one is spent on room to the limits, at most.
     luck : float

@@ -1,0 +1,157 @@
+"""Rates as quotients of two means over rows, and what each row adds to them and to their comparison over groups.
+
+In closed form: the slope of a quotient needs no look at what the metric makes of other class shares, so that hundreds
+of rates in hundreds of groups take no longer than a few passes over the patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from metricfit.data.axes import Axes
+from metricfit.functions.binding import Binding
+from metricfit.functions.linear import Linear
+from metricfit.intervals.evidence import Evidence
+from metricfit.metrics.base import Metric, Sliced
+from metricfit.metrics.comparison import Disparity, strata_of
+from metricfit.metrics.rates import Named, Rates
+from metricfit.types import BoolArray, FloatArray
+
+# Pieces further apart than so many of their standard errors are not confused in the population either.
+CLEARLY_BELOW = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """``E[x] / E[z]`` over the cells of a mask.
+
+    ``over`` and ``under`` are what a row of a class adds to x and z, by its decision: (n, k), or (cells, n, k).
+    """
+
+    over: FloatArray
+    under: FloatArray
+    mask: BoolArray
+
+    @property
+    def fixed(self) -> bool:
+        """Whether no decision changes the denominator, which then counts rows."""
+        return bool(np.ptp(self.under, axis=-1).max() == 0) and bool(np.isin(self.under, (0.0, 1.0)).all())
+
+    def on(self, seen: Evidence) -> tuple[float, FloatArray] | None:
+        """Return the rate and the influence of each pattern on it; None where it is one of nothing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from metricfit.data.axes import Axes
+        >>> seen = Evidence.of(Axes((0, 1)), None, np.array([0, 1, 1]), np.eye(2)[[0, 1, 0]])
+        >>> recall = Rate(np.array([[0.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 0.0], [1.0, 1.0]]), np.ones(1, bool))
+        >>> value, influence = recall.on(seen)
+        >>> value, sorted(influence.tolist())
+        (0.5, [-0.75, 0.0, 0.75])
+        """
+        inside = self.mask[seen.cells]
+        place = (seen.labels,) if self.over.ndim == 2 else (seen.cells, seen.labels)
+        x, z = (np.einsum("pk,pk->p", table[place], seen.chances) for table in (self.over, self.under))
+        whole = float((seen.mass * inside) @ z)
+        if not whole > 0:
+            return None
+        value = float((seen.mass * inside) @ x) / whole
+        return value, np.where(inside, (x - value * z) * (seen.total / whole), 0.0)
+
+
+def rates_of(metric: Rates, binding: Binding) -> list[Rate]:
+    """Return the rates of a metric in the slice that a binding looks at."""
+    over, under = (_coefficients(part(binding), binding.axes) for part in (metric.over, metric.under))
+    under = np.broadcast_to(under, over.shape)
+    return [Rate(x, z, binding.mask) for x, z in zip(over, under, strict=True)]
+
+
+def _coefficients(linear: Linear, axes: Axes) -> FloatArray:
+    """Return what a row of each class with each decision adds to each of some functions, (functions, n, k)."""
+    made = np.zeros((linear.size, axes.n, axes.k))
+    diagonal, column, row, full = linear.parts
+    if diagonal is not None:
+        right = np.arange(axes.n)[:, None] == axes.match[None, :]
+        made += right * diagonal.toarray()[:, None, :]
+    if column is not None:
+        made += column.toarray()[:, None, :]
+    if row is not None:
+        made += row.toarray()[:, :, None]
+    if full is not None:
+        made += full.toarray().reshape(made.shape)
+    return made
+
+
+Function = tuple[float, FloatArray]
+
+
+def differences(metric: Metric, seen: Evidence) -> tuple[FloatArray, FloatArray] | None:
+    """Return values and influences of the functions whose largest a metric is; None unless these are rates of groups.
+
+    A rate is the largest of itself; a disparity that of differences, of which those clearly below another are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricfit as mf
+    >>> from metricfit.data.axes import Axes
+    >>> seen = Evidence.of(Axes((0, 1)), None, np.array([0, 1, 1]), np.eye(2)[[0, 1, 0]])
+    >>> differences(mf.recall(1), seen)[0].tolist(), differences(mf.g_mean(), seen)
+    ([0.5], None)
+    """
+    binding = Binding.of(seen.axes, seen.confusion.margins)
+    while isinstance(metric, Sliced | Named):
+        binding = binding.at(metric.where) if isinstance(metric, Sliced) else binding
+        metric = metric.metric
+    if isinstance(metric, Rates):
+        rates = rates_of(metric, binding)
+        found = rates[0].on(seen) if len(rates) == 1 else None
+        return None if found is None else (np.array([found[0]]), found[1][None])
+    if not isinstance(metric, Disparity) or metric.as_ratio:
+        return None
+    parts = [part for part in metric.metric.parts(binding) if isinstance(part, Rates) and not part.ratio]
+    if len(parts) < len(metric.metric.parts(binding)):
+        return None
+    return _near_the_largest(_differences(metric, parts, binding, seen), seen)
+
+
+def _differences(
+    metric: Disparity, parts: list[Rates], binding: Binding, seen: Evidence
+) -> Iterator[Function]:
+    """Yield each rate of each group minus what it is compared with, and the other way round."""
+    for stratum in strata_of(metric, binding):
+        groups = [g for g in stratum.groups(metric.over).values() if g.mass >= metric.min_share]
+        for part in parts:
+            for whole, *narrow in zip(*(rates_of(part, b) for b in (stratum, *groups)), strict=True):
+                overall, found = (
+                    whole.on(seen),
+                    [f for f in (rate.on(seen) for rate in narrow) if f is not None],
+                )
+                if overall is None or not found:
+                    continue
+                values, influences = np.array([v for v, _ in found]), np.stack([i for _, i in found])
+                if metric.to == "pairs":
+                    high, low = int(values.argmax()), int(values.argmin())
+                    yield values[high] - values[low], influences[high] - influences[low]
+                    continue
+                middle = overall if metric.to == "overall" else (values.mean(), influences.mean(axis=0))
+                for value, influence in zip(values - middle[0], influences - middle[1], strict=True):
+                    yield float(value), influence
+                    yield -float(value), -influence
+
+
+def _near_the_largest(found: Iterator[Function], seen: Evidence) -> tuple[FloatArray, FloatArray] | None:
+    """Return the functions that may be the largest of the population."""
+    kept: list[tuple[float, Function]] = []
+    highest = -np.inf
+    for value, influence in found:
+        reach = CLEARLY_BELOW * float(np.sqrt(influence**2 @ seen.squares)) / seen.total
+        if value + reach >= highest:
+            highest = max(highest, value - reach)
+            kept.append((value + reach, (value, influence)))
+    near = [function for high, function in kept if high >= highest]
+    return (np.array([value for value, _ in near]), np.stack([i for _, i in near])) if near else None

@@ -1,0 +1,64 @@
+"""Influences of rates and of their comparison over groups: those of a small change of each row's weight."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import metricfit as mf
+from metricfit.data.axes import Axes
+from metricfit.data.cells import Cells
+from metricfit.intervals.estimate import estimate
+from metricfit.intervals.evidence import Evidence
+from metricfit.intervals.rates import differences
+
+METRICS = {
+    "recall": mf.recall(1),
+    "precision": mf.precision(2),
+    "recall in a slice": mf.recall(1).at(group="b"),
+    "parity": mf.demographic_parity("group"),
+    "odds": mf.equalized_odds("group"),
+    "odds between pairs": mf.equalized_odds("group", to="pairs"),
+    "parity to the mean": mf.demographic_parity("group", to="mean"),
+}
+
+
+def seen(rows: int = 400) -> Evidence:
+    random = np.random.default_rng(0)
+    group, y = random.choice(list("abc"), rows), random.integers(0, 3, rows)
+    cells, codes = Cells.observe({"group": group}, rows)
+    chances = random.dirichlet(np.ones(3), 12)[random.integers(0, 12, rows)]
+    chances[np.arange(rows), y] += 0.3 * (group == "a") + 0.1
+    chances /= chances.sum(axis=1, keepdims=True)
+    return Evidence.of(Axes((0, 1, 2), (0, 1, 2), cells), codes, y, chances, random.uniform(0.5, 2.0, rows))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_an_influence_is_the_slope_towards_more_of_a_pattern(name):
+    metric, rows = METRICS[name], seen()
+    values, influences = differences(metric, rows)
+    largest = int(values.argmax())
+    assert values[largest] == pytest.approx(metric(rows.confusion), abs=1e-12)
+    np.testing.assert_allclose(influences @ rows.mass, 0.0, atol=1e-9)
+    for place in range(0, len(rows.mass), 37):
+        more = rows.mass + 1e-6 * rows.total * (np.arange(len(rows.mass)) == place)
+        moved = metric(mf.Confusion(rows.tensor(more), rows.axes))
+        assert (moved - values[largest]) / 1e-6 == pytest.approx(influences[largest, place], abs=1e-3)
+
+
+def test_what_is_clearly_below_the_largest_is_left_out():
+    rows = seen(4000)
+    values, _ = differences(mf.equalized_odds("group"), rows)
+    assert 1 <= len(values) < 2 * 3 * 9  # both signs of three groups and nine rates
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [mf.g_mean(), mf.predictive_parity("group", 1), mf.demographic_parity("group", as_ratio=True)],
+    ids=str,
+)
+def test_others_are_taken_apart_by_their_slopes(metric):
+    rows = seen()
+    assert differences(metric, rows) is None
+    found = estimate(metric, rows)
+    assert found.low < found.value < found.high
