@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -221,7 +222,7 @@ def solved(problem: cp.Problem) -> float:
     Where scaling the rows leaves the solver short of its accuracy, the rows as they are do not.
     """
     for scaled in (True, False):
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), suppress(cp.SolverError):
             warnings.filterwarnings("ignore", "Solution may be inaccurate")
             problem.solve(
                 solver=cp.CLARABEL,

@@ -42,9 +42,7 @@ def mix_within(program: Program, walk: Walk, profile: Profile, start: Iterate) -
             if kept
             else _entering(program, walk, columns, reached)
         )
-        target = reached
-        for target in islice(step, PRICINGS):
-            pass
+        *_, target = islice(step, PRICINGS)
         reached = towards(profile, reached, target, FIRST)
         yield reached
         gained = before - merit(program, reached.u, FIRST)
