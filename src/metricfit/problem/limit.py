@@ -84,7 +84,7 @@ class Limit:
 
     def violations(self, points: FloatArray) -> FloatArray:
         """Return the violations at many u, the rows of a matrix."""
-        if self._may_be_of_nothing:
+        if self._may_be_undefined:
             return np.array([self.violation(u) for u in points])
         excess = self.metric.value(points)[:, 0] - self.constraint.limit
         return excess if self.constraint.sense == "<=" else -excess

@@ -8,7 +8,9 @@ from itertools import islice
 
 import numpy as np
 
-from metricfit.functions.expression import Entries, Largest, Node, Stack, Sum, Total
+from metricfit.functions.expression import Entries, Node
+from metricfit.functions.extremes import Largest
+from metricfit.functions.sums import Stack, Sum, Total
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.feasibility import lower_violation, phase_one
