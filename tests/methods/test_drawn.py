@@ -14,9 +14,11 @@ from methods.drawn import problem
 from metricfit.metrics import METRICS
 
 COUNT = int(os.environ.get("METRICFIT_PROBLEMS", "300"))
+# Limits of any shape that mixtures keep but no single rule does, and a best value of zero.
+MIXED = (1248, 1625, 2234, 2489)
 
 
-@pytest.mark.parametrize("seed", range(COUNT))
+@pytest.mark.parametrize("seed", sorted({*range(COUNT), *MIXED}))
 def test_is_solved_as_well_as_can_be(seed):
     case = problem(seed, list(METRICS))
     with warnings.catch_warnings():

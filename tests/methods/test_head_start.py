@@ -53,9 +53,9 @@ def test_a_sample_counts_by_probabilities(data, groups):
 def test_what_is_known_of_a_mixture_corrects_it_and_its_neighbours(data, groups):
     whole = oracle_of(data, "model", groups)
     loss = np.repeat(LOSS, 1 + groups, axis=0)
-    known = [whole(loss, "diagonal"), whole(loss * [1, 1, 0.5, 1, 1, 1], "diagonal")]
+    known = [whole(loss, "diagonal"), whole(loss * [1, 1, 0.98, 1, 1, 1], "diagonal")]
     weights = np.array([[0.3, 0.7], [0.6, 0.4]])[: 1 + groups]
-    sampled, near = SampledOracle(whole), loss * [1, 1.02, 1, 0.98, 1, 1]
+    sampled, near = SampledOracle(whole), loss * [1, 1.005, 1, 0.995, 1, 1]
     before = np.abs(sampled(near, "diagonal").statistic - whole(near, "diagonal").statistic).max()
     sampled.correct(known, weights, "diagonal")
     mixed, answered = (
@@ -64,7 +64,7 @@ def test_what_is_known_of_a_mixture_corrects_it_and_its_neighbours(data, groups)
     )
     np.testing.assert_allclose(answered, mixed, atol=1e-12)
     after = np.abs(sampled(near, "diagonal").statistic - whole(near, "diagonal").statistic).max()
-    assert after < 0.8 * before
+    assert after < before / 2
 
 
 CONSTRAINTS = [[], ["coverage_deviation() <= 0.02"], ["recall(5) >= 0.6", "coverage(0) >= 0.3"]]
@@ -88,7 +88,8 @@ def test_rounds_lead_to_the_optimum(data, constraints, groups):
     assert 0 < started <= walk.calls <= started + 6  # it begins near its end
     alone = Walk(program, whole)
     assert run(ColumnGeneration(), program, alone).status == "optimal"
-    assert alone.calls <= walk.calls  # the method starts so by itself
+    # The method starts so by itself: the same rules, and a few more. The walk above has started so twice.
+    assert started <= alone.calls <= min(started + 3, walk.calls)
     whole.__class__ = type("Quick", (PluginOracle,), {"costly": False})
     cold = run(ColumnGeneration(), program, Walk(program, whole))
     assert again.value == pytest.approx(cold.value, abs=2e-4)

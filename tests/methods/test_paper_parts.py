@@ -100,7 +100,10 @@ def test_domains_are_boxes_and_simplices() -> None:
     np.testing.assert_allclose(domain.high, 1.0)
     full, oracle = PROBLEMS["cost, odds"].bind()
     assert full.layout == "full"
-    assert all(s.total == pytest.approx(1.0) for s in Domain.of(full, oracle.margins).simplices)
+    # Of each class the rates of all decisions, overall and in two groups.
+    simplices = Domain.of(full, oracle.margins).simplices
+    assert sorted((s.start, s.stop) for s in simplices) == [(1 + 3 * i, 4 + 3 * i) for i in range(9)]
+    assert all(s.total == pytest.approx(1.0) for s in simplices)
 
 
 def test_projections_are_nearest() -> None:

@@ -24,10 +24,10 @@ def shape_of(layout: Layout, axes: Axes) -> tuple[int, int, int]:
 
 
 def statistic(tensor: FloatArray, layout: Layout, axes: Axes) -> FloatArray:
-    """Return what a layout keeps of a full tensor."""
+    """Return what a layout keeps of a full tensor, or of one cell's tensors under several rules."""
     if layout == "full":
         return tensor
-    kept = np.zeros(shape_of(layout, axes))
+    kept = np.zeros((len(tensor), *shape_of(layout, axes)[1:]))
     named = np.flatnonzero(axes.match >= 0)
     kept[:, 0, named] = tensor[:, axes.match[named], named]
     kept[:, 1] = tensor.sum(axis=1)

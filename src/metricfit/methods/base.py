@@ -141,20 +141,14 @@ def run(
         best = _first(program, walk, interrupted)
     finished = method.finish(program, walk, best)
     finished = finished if method.as_published else better(program, best, finished)
-    last = Standing.of(program, finished.u)
-    gap = last.value - bound
-    if (
-        finished is not best
-        and status in ("stalled", "searched", "max_calls")
-        and last.kept
-        and gap <= walk.tol
-    ):
-        status = "optimal"
-    best = finished
+    best, last = finished, Standing.of(program, finished.u)
     if last.kept:
+        gap = last.value - bound
         best = method.polish(program, walk, best, max(walk.tol - max(gap, 0.0), 0.0))
     best = best if best.multipliers else replace(best, multipliers=prices)
     last = Standing.of(program, best.u)
+    if status in ("stalled", "searched", "max_calls") and last.kept and last.value - bound <= walk.tol:
+        status = "optimal"
     bound = min(bound, last.value) if last.kept else bound
     records.append(last.record(program, walk.calls, walk.budget.seconds, bound))
     if warn and status != "optimal":

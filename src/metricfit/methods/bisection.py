@@ -13,16 +13,15 @@ from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.dual.pruning import Pruned, mixture
 from metricfit.methods.gda import GDA
 from metricfit.methods.master.columns import Columns
-from metricfit.methods.master.generation import generate
-from metricfit.methods.master.master import level_goal
+from metricfit.methods.master.generation import best_mixture, generate
+from metricfit.methods.master.master import Master, level_goal
+from metricfit.methods.search.lines import Lines
 from metricfit.problem import Program
 
 # The inner problem of a level is undecided when its minimum is known to be this close to zero.
 UNDECIDED = 1e-9
 # Levels of Algorithm 8 that lie closer are not told apart by what GDA reaches in its share of the calls.
 HALVED = 1e-3
-# Where labels are counted, a level counts as not beaten when scans of this many weights do not help to beat it.
-PROBES = 4
 
 
 class Bisection(Pruned):
@@ -40,7 +39,7 @@ class Bisection(Pruned):
 
     Symbols: ``low`` and ``high`` are :math:`\alpha^t` and :math:`\beta^t`, ``level`` is :math:`\gamma^t`.
     Only a level that no rule beats raises the bound: with an exact oracle, a non-negative minimum of the
-    inner problem.
+    inner problem. Where labels are counted, exact scans improve the rules of the last level.
 
     Parameters
     ----------
@@ -59,6 +58,8 @@ class Bisection(Pruned):
     >>> result = mf.optimize(proba, y, "f_beta(1, 1)", few, method="bisection", confusion="model")
     >>> result.status, result.feasible
     ('optimal', True)
+    >>> round(mf.optimize(proba, y, "f_beta(1, 1)", few, method="bisection").value, 4)
+    0.6667
     """
 
     name = "bisection"
@@ -117,6 +118,8 @@ class Bisection(Pruned):
                     break
             if not beaten:
                 low = level
+        if not walk.oracle.exact and walk.oracle.sample() is not None:
+            yield from scanned(program, walk, columns, best)
 
     def _published(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Algorithm 8 to the letter, but for the turned test: each level is a problem for Algorithm 6."""
@@ -138,6 +141,23 @@ class Bisection(Pruned):
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
         """Return the best mixture of all rules found, with the prices of the constraints."""
         return super().finish(program, walk, best) if program.limits else best
+
+
+def scanned(program: Program, walk: Walk, columns: Columns, best: Iterate) -> Iterator[Iterate]:
+    """Yield mixtures whose rules exact scans of their weights improve.
+
+    Where labels are counted the oracle does not know the cheapest rule, and calls a level unbeaten that is not.
+    """
+    master, lines, alpha = Master(program, walk), Lines(walk), columns.alpha(best.weights)
+    while True:
+        solution = best_mixture(master, columns, alpha)
+        yield Iterate(columns.weights(solution.alpha, len(walk.vertices)), solution.u)
+        slope, _ = program.tangent(solution.u, solution.multipliers, solution.theta)
+        value = program.value(solution.u)
+        place = lines.next(columns, solution.alpha, program.loss(slope), value)
+        if place is None:
+            return
+        alpha = np.append(solution.alpha, np.zeros(columns.add(place, walk.vertices[place])))
 
 
 def _between(low: float, high: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -22,6 +22,7 @@ from metricfit.methods.search.coordinate import (
 )
 from metricfit.methods.search.corrective import descend, descend_within, merit
 from metricfit.methods.search.guard import warn_if_few
+from metricfit.methods.search.linearised import mix_within
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.relaxation import bound_of_ratios
 from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules, diagonal_loss
@@ -120,7 +121,7 @@ class Local(Method):
         if within:
             yield from descend_within(program, walk, profile)
         elif program.limits and min(map(program.excess, walk.vectors)) > FEASIBLE:
-            raise infeasible(program, walk)
+            yield from self._mixed(program, walk, profile, max(tries, 1))
         elif tries:
             yield from descend(program, walk, profile, _best(program, walk))
 
@@ -171,6 +172,17 @@ class Local(Method):
         if tries and not trust:
             yield from polish(program, walk, profile, _best(program, walk), CLOSING)
 
+    def _mixed(self, program: Program, walk: Walk, profile: Profile, tries: int) -> Iterator[Iterate]:
+        """Look for a mixture that keeps the constraints, where none of the rules found does."""
+        nearest = sorted(range(len(walk.vertices)), key=lambda t: program.violation(walk.vectors[t]))
+        reached: list[FloatArray] = []
+        for place in nearest[:tries]:
+            for iterate in mix_within(program, walk, profile, walk.single(place)):
+                reached.append(iterate.u)
+                yield iterate
+        if min(map(program.excess, reached)) > FEASIBLE:
+            raise infeasible(program, walk, reached)
+
 
 def _kicks(program: Program, walk: Walk, random: np.random.Generator) -> FloatArray:
     """Draw a number for each entry of a loss of all cells; classes in another order get the same numbers."""
@@ -198,10 +210,11 @@ def _surrogate(surrogate: Program, program: Program, walk: Walk) -> FloatArray:
     return loss.reshape(shape_of(program.layout, program.axes))
 
 
-def infeasible(program: Program, walk: Walk) -> InfeasibleError:
-    """Return the error that says how near the rules found come to the constraints."""
-    least = min(walk.vectors, key=program.violation)
+def infeasible(program: Program, walk: Walk, mixtures: Sequence[FloatArray] = ()) -> InfeasibleError:
+    """Return the error that says how near the rules found, and some mixtures of them, come to the constraints."""
+    found = [*walk.vectors, *mixtures]
+    least = min(found, key=program.violation)
     violations = {str(limit.constraint): limit.violation(least) for limit in program.limits}
-    alone = {str(limit.constraint): min(map(limit.violation, walk.vectors)) for limit in program.limits}
+    alone = {str(limit.constraint): min(map(limit.violation, found)) for limit in program.limits}
     conflict = tuple(name for name, v in alone.items() if v > 0)[:1]
     return InfeasibleError(violations, alone, conflict or tuple(violations), proven=False)

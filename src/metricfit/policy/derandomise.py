@@ -16,6 +16,7 @@ very labels. Then the columns of L are moved, by as little as changes a few rows
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import permutations
 
 import numpy as np
@@ -31,6 +32,8 @@ from metricfit.types import FloatArray, IntArray
 POINTS, ZOOMS, SWEEPS = 13, 2, 2
 # Ways that are tried in a cell of many rules.
 WAYS = 12
+# Costs of decisions that are held at a time.
+BLOCK = 1 << 18
 # How many rows a move of a column changes, and what a unit of violation costs in each round of moves: little at first,
 # because two moves that help together may each break a limit.
 MOVED, TOLLS = (1, 3, 10, 30, 100, 300), (2.0, 2.0, 4.0, 8.0, 16.0, np.inf, np.inf)
@@ -61,12 +64,25 @@ class Cell:
 
     def share(self, loss: FloatArray) -> FloatArray:
         """Return what the cell adds to u under the rule of a loss between those of the cell."""
-        if self.layout == "diagonal":
-            named = self.axes.match >= 0
-            costs = np.where(named, self.proba[:, np.maximum(self.axes.match, 0)] * loss[0], 0.0) + loss[1]
-        else:
-            costs = self.proba @ loss
-        return self.agreed + self._share(self.mass, cheapest(costs))
+        return self.shares(loss[None])[0]
+
+    def shares(self, losses: FloatArray) -> FloatArray:
+        """Return what the cell adds to u under each of some rules, one in each row."""
+        block = max(1, BLOCK // max(self.proba.shape[0] * self.axes.k, 1))
+        found = [self._counted(losses[start : start + block]) for start in range(0, len(losses), block)]
+        return np.asarray(self.agreed + (self.table @ np.concatenate(found).T).T)
+
+    def _counted(self, losses: FloatArray) -> FloatArray:
+        diagonal = self.layout == "diagonal"
+        costs = self._hits * losses[:, :1] + losses[:, 1:] if diagonal else self.proba @ losses
+        taken = cheapest(costs)[:, None, :] == np.arange(self.axes.k)[:, None]
+        tensors = (taken @ self.mass).swapaxes(1, 2)
+        return statistic(tensors, self.layout, self.axes).reshape(len(losses), -1)
+
+    @cached_property
+    def _hits(self) -> FloatArray:
+        """The probability of the class that each decision names; 0 of those that name none."""
+        return np.where(self.axes.match >= 0, self.proba[:, np.maximum(self.axes.match, 0)], 0.0)
 
     def moves(self, loss: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield losses with one column moved, by as much as changes a few rows, and what the cell then adds to u."""
@@ -108,7 +124,7 @@ def decided(proba: FloatArray, loss: FloatArray) -> IntArray:
 
 def cheapest(costs: FloatArray) -> IntArray:
     """Return the cheapest decision of each row of costs, ties to the larger index."""
-    return np.asarray(costs.shape[1] - 1 - np.argmin(costs[:, ::-1], axis=1))
+    return np.asarray(costs.shape[-1] - 1 - np.argmin(costs[..., ::-1], axis=-1))
 
 
 def deterministic(
@@ -142,9 +158,12 @@ def deterministic(
     ]
     total = program.constant + sum(shares)
 
+    def ranks(points: FloatArray) -> list[Rank]:
+        missed, value = program.violations(points), program.objective.value(points)[:, 0]
+        return list(zip(np.where(missed > 1e-9, missed, 0.0).tolist(), value.tolist(), strict=True))
+
     def rank(u: FloatArray) -> Rank:
-        excess = program.excess(u)
-        return (excess if excess > 1e-9 else 0.0), program.value(u)
+        return ranks(u[None])[0]
 
     for sweep in range(SWEEPS):
         before = rank(total)
@@ -153,10 +172,10 @@ def deterministic(
                 continue
             rest = total - shares[a]
 
-            def ranked(loss: FloatArray, cell: Cell = cells[a], rest: FloatArray = rest) -> Rank:
-                return rank(rest + cell.share(loss))
+            def ranked(some: FloatArray, cell: Cell = cells[a], rest: FloatArray = rest) -> list[Rank]:
+                return ranks(rest + cell.shares(some))
 
-            known = None if sweep == 0 else (ranked(chosen[a]), chosen[a])
+            known = None if sweep == 0 else (ranked(chosen[a][None])[0], chosen[a])
             chosen[a] = _best(losses, weights, ranked, known)
             shares[a] = cells[a].share(chosen[a])
             total = rest + shares[a]
@@ -186,7 +205,7 @@ def deterministic(
 def _best(
     losses: FloatArray,
     weights: FloatArray,
-    ranked: Callable[[FloatArray], Rank],
+    ranked: Callable[[FloatArray], list[Rank]],
     known: tuple[Rank, FloatArray] | None,
 ) -> FloatArray:
     """Return the best loss on the ways between the rules of a cell."""
@@ -203,10 +222,11 @@ def _best(
         low, high = 0.0, 1.0
         for _ in range(1 + ZOOMS):
             points = np.linspace(low, high, POINTS)
-            ranks = [ranked((1 - t) * first + t * second) for t in points]
+            tried = (1 - points)[:, None, None] * first + points[:, None, None] * second
+            ranks = ranked(tried)
             place = min(range(POINTS), key=ranks.__getitem__)
             if best is None or ranks[place] < best[0]:
-                best = ranks[place], (1 - points[place]) * first + points[place] * second
+                best = ranks[place], tried[place]
             low, high = points[max(place - 1, 0)], points[min(place + 1, POINTS - 1)]
     assert best is not None
     return best[1]

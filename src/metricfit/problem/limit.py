@@ -19,7 +19,7 @@ from metricfit.types import FloatArray
 OUT_OF_REACH = 1e-9
 
 
-# A constraint function that no rule brings further below zero than this is rescaled.
+# A constraint function that no rule brings further from zero than this is rescaled.
 SMALL_FUNCTION = 1e-4
 
 
@@ -45,8 +45,8 @@ class Limit:
         A precision of light rows among heavy ones, multiplied out, is smaller than what counts as rounding error.
         """
         node = self._turned(self.constraint.limit)
-        room = -float(node.reach()[0][0]) if node.size == 1 else 1.0
-        return 1 / room if 0 < room < SMALL_FUNCTION else 1.0
+        size = max(map(abs, (float(end[0]) for end in node.reach()))) if node.size == 1 else 1.0
+        return 1 / size if 0 < size < SMALL_FUNCTION else 1.0
 
     @cached_property
     def convex(self) -> Node:
@@ -81,6 +81,13 @@ class Limit:
             value - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - value
         )
         return 0.0 if np.isnan(excess) else excess
+
+    def violations(self, points: FloatArray) -> FloatArray:
+        """Return the violations at many u, the rows of a matrix."""
+        if self._may_be_undefined:
+            return np.array([self.violation(u) for u in points])
+        excess = self.metric.value(points)[:, 0] - self.constraint.limit
+        return excess if self.constraint.sense == "<=" else -excess
 
     @property
     def out_of_reach(self) -> float:

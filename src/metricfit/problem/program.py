@@ -143,19 +143,26 @@ class Program:
         slope = self.objective.gradient(u, theta)
         level = float(self.objective.level(u, theta)[0])
         for limit, mu in zip(self.limits, multipliers, strict=False):
-            if limit.node is not None and mu.any():
-                slope = slope + limit.node.slope(u, mu, theta)
-                level += float(mu @ limit.node.level(u, theta))
+            if mu.any():
+                slope = slope + limit.convex.slope(u, mu, theta)
+                level += float(mu @ limit.convex.level(u, theta))
         return slope, level
 
     def excess(self, u: FloatArray) -> float:
-        """Return the largest value of the constraint functions; <= 0 holds, -inf without constraints."""
+        """Return by how much the constraints are missed; <= 0 holds, -inf without constraints."""
         return max((self._excess(limit, u) for limit in self.limits), default=-np.inf)
 
     def violation(self, u: FloatArray) -> float:
         """Return the largest violation in units of the metrics; -inf without constraints."""
         return max((limit.violation(u) for limit in self.limits), default=-np.inf)
 
+    def violations(self, points: FloatArray) -> FloatArray:
+        """Return the largest violation at each of many u, the rows of a matrix."""
+        each = [limit.violations(points) for limit in self.limits]
+        return np.max(each, axis=0) if each else np.full(len(points), -np.inf)
+
     @staticmethod
     def _excess(limit: Limit, u: FloatArray) -> float:
-        return limit.violation(u) if limit.node is None else float(limit.node.value(u).max())
+        """Return the larger of a limit's function and its violation: multiplied out, a rate of few rows misses less."""
+        missed = limit.violation(u)
+        return missed if limit.node is None else max(float(limit.node.value(u).max()), missed)

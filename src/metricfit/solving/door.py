@@ -60,7 +60,8 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         asked = given.calibrated() or given
     elif given.exact:
         warn_if_refuted(given)
-    program = problem.bind(asked.axes, asked.margins)
+    if asked is not given:
+        program = problem.bind(asked.axes, asked.margins)
     budget = Budget(
         chosen.calls(program) if options.max_calls is None else options.max_calls,
         np.inf if options.max_seconds is None else options.max_seconds,

@@ -25,7 +25,8 @@ class Solution:
 
     ``multipliers`` (of the rows of each constraint) and ``theta`` (of the parts of each maximum) define the
     tangent plane that is priced next; for a ratio, ``level_theta`` belongs to the parts of its level
-    function, and ``scale`` turns multipliers into units of the objective.
+    function, and ``scale`` turns multipliers into units of the objective. ``touched`` is where the plane touches,
+    if that is not at the mixture itself.
     """
 
     alpha: FloatArray
@@ -34,6 +35,12 @@ class Solution:
     theta: dict[Largest, FloatArray] = field(default_factory=dict)
     scale: float = 1.0
     level_theta: FloatArray | None = None
+    touched: FloatArray | None = None
+
+    @property
+    def point(self) -> FloatArray:
+        """Where the tangent plane touches."""
+        return self.u if self.touched is None else self.touched
 
 
 class Columns:

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import scipy.sparse as sp
 
+from metricfit.exceptions import Unsolved
 from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
+from metricfit.methods.base import FEASIBLE
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.mixtures import SPARE
 from metricfit.problem import Program
 from metricfit.solvers import cone
-from metricfit.solvers.attempts import first_solved
 from metricfit.types import FloatArray
+
+# How much is left of every limit; the first with which the constraints are kept is taken.
+ROOMS = (SPARE, 5 * SPARE, 25 * SPARE, 0.0)
 
 
 def solve_cone(program: Program, goal: Node, columns: Columns) -> Solution:
-    """Minimise a convex goal over mixtures of the columns; constraints are kept with room if possible."""
-    room = (SPARE, 0.0) if program.limits else (0.0,)
-    return first_solved(lambda spare: _solve(program, goal, columns, spare), room)
+    """Minimise a convex goal over mixtures of the columns; constraints are kept with room if possible.
+
+    Where the solver's best is not accurate enough to keep them, more room makes up for it.
+    """
+    found: list[Solution] = []
+    for spare in ROOMS if program.limits else (0.0,):
+        with suppress(Unsolved):
+            found.append(_solve(program, goal, columns, spare))
+            if program.excess(found[-1].u) <= FEASIBLE:
+                return found[-1]
+    if not found:
+        raise Unsolved("no cone program was solved")
+    return min(found, key=lambda solution: program.excess(solution.u))
 
 
 def _solve(program: Program, goal: Node, columns: Columns, spare: float) -> Solution:

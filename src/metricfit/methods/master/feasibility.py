@@ -22,6 +22,8 @@ from metricfit.types import FloatArray
 
 # Feasible with this much to spare is feasible enough to start from.
 ROOM = 1e-6
+# A smallest violation and its bound that are this close are as close as solvers of curved programs come.
+UNDECIDED = 1e-6
 MOST_CONSTANTS = 2000
 DIAGNOSIS_ROUNDS = 100
 # Sets of constraints of one size that are tried for a smallest conflict.
@@ -36,7 +38,7 @@ def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
 
 def lower_violation(program: Program, walk: Walk, columns: Columns, target: float) -> Iterator[Iterate]:
     """Minimise a phase-one objective until its target is reached or out of reach, or nothing is gained."""
-    for iterate in generate(program, walk, columns):
+    for iterate in generate(program, walk, columns, tol=FEASIBLE):
         yield iterate
         value = program.value(iterate.u)
         if value <= target or iterate.bound > FEASIBLE or value - iterate.bound <= FEASIBLE:
@@ -64,9 +66,10 @@ def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
         if first.value(iterate.u) < best:
             best, nearest = first.value(iterate.u), iterate.u
         yield replace(iterate, bound=-np.inf, multipliers=None)
-    # An exact oracle proves it. When it has not, the solvers have failed, which says nothing of constraints.
-    if best > FEASIBLE and (bound > 0 or not walk.oracle.exact):
-        raise _diagnosis(program, walk, columns, nearest)
+    # An exact oracle proves it, or leaves a hair open. When it has not, the solvers have failed, which says nothing of
+    # constraints.
+    if best > FEASIBLE and (not walk.oracle.exact or bound > 0 or best - bound <= UNDECIDED):
+        raise _diagnosis(program, walk, columns, nearest, walk.oracle.exact and bound > 0)
 
 
 def _smallest(program: Program, walk: Walk, columns: Columns, limits: Sequence[Limit]) -> float:
@@ -95,7 +98,9 @@ def _least_violating(program: Program, walk: Walk, columns: Columns, limits: Seq
     return best
 
 
-def _diagnosis(program: Program, walk: Walk, columns: Columns, reached: FloatArray) -> InfeasibleError:
+def _diagnosis(
+    program: Program, walk: Walk, columns: Columns, reached: FloatArray, proven: bool
+) -> InfeasibleError:
     """Say which constraints conflict, and by how much; what the budget does not allow to find out stays open."""
     limits, together = program.limits, reached
     alone = {str(limit.constraint): np.nan for limit in limits}
@@ -116,7 +121,7 @@ def _diagnosis(program: Program, walk: Walk, columns: Columns, reached: FloatArr
         pass
     violations = {str(limit.constraint): limit.violation(together) for limit in limits}
     names = tuple(str(limit.constraint) for limit in conflict)
-    return InfeasibleError(violations, alone, names, walk.oracle.exact, complete)
+    return InfeasibleError(violations, alone, names, proven, complete)
 
 
 def _alone(program: Program, walk: Walk, columns: Columns, limit: Limit) -> float:

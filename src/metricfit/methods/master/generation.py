@@ -22,9 +22,17 @@ PATIENCE = 8
 
 
 def generate(
-    program: Program, walk: Walk, columns: Columns, start: Iterate | None = None
+    program: Program,
+    walk: Walk,
+    columns: Columns,
+    start: Iterate | None = None,
+    tol: float | None = None,
 ) -> Iterator[Iterate]:
-    """Generate columns from given ones, of which a mixture must keep the constraints: ``start``, if it is known."""
+    """Generate columns from given ones, of which a mixture must keep the constraints: ``start``, if it is known.
+
+    Without a new column it ends where value and bound are within ``tol``, by default that of the walk.
+    """
+    tol = walk.tol if tol is None else tol
     master, pricing, ageing = Master(program, walk), Pricing(program, walk, columns), Ageing(columns)
     alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
     previous, last, stuck = None, np.inf, False
@@ -35,7 +43,7 @@ def generate(
         prices = tuple(mu * solution.scale for mu in solution.multipliers)
         yield Iterate(columns.weights(solution.alpha, len(walk.vertices)), solution.u, bound, prices)
         fresh = len(columns) - before
-        if not fresh and (value - bound <= walk.tol or (stuck and last - value <= walk.tol / 10)):
+        if not fresh and (value - bound <= tol or (stuck and last - value <= tol / 10)):
             return
         # At the best mixture the gap without a new column is zero, so this is not the best one yet.
         stuck, last, previous = not fresh, value, solution
@@ -100,8 +108,8 @@ class Pricing:
         """Price the plane of a solution, add the answer to the columns, and return the bound."""
         if not self.program.curvature.is_convex:
             return self._level(solution)
-        slope, level = self.program.tangent(solution.u, solution.multipliers, solution.theta)
-        plane = Plane(slope, level - float(slope @ solution.u))
+        slope, level = self.program.tangent(solution.point, solution.multipliers, solution.theta)
+        plane = Plane(slope, level - float(slope @ solution.point))
         anchor, share = self.anchor, self.share
         if anchor is None or not (solution.theta or any(mu.any() for mu in solution.multipliers)):
             anchor, share = plane, 1.0
@@ -141,9 +149,9 @@ class Pricing:
         theta = (
             solution.theta if solution.level_theta is None else {**solution.theta, goal: solution.level_theta}
         )
-        slope, height = replace(program, objective=goal).tangent(solution.u, solution.multipliers, theta)
+        slope, height = replace(program, objective=goal).tangent(solution.point, solution.multipliers, theta)
         place = self.walk.call(slope)
-        beaten_by = height + least(self.walk, self.columns, slope, place) - float(slope @ solution.u)
+        beaten_by = height + least(self.walk, self.columns, slope, place) - float(slope @ solution.point)
         self.columns.add(place, self.walk.vertices[place])
         if beaten_by >= 0:
             self._tell(level)

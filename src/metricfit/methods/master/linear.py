@@ -26,7 +26,8 @@ from metricfit.types import FloatArray
 def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution:
     """Move a mixture towards the solution of the linear program at it, as far as pays and constraints hold.
 
-    The multipliers are those of the linear program; the bound that they prove is as valid as any.
+    The multipliers are those of the linear program, whose planes touch at the given mixture; the bound that they prove
+    there is the least cost in the linear program.
     """
     alpha = columns.normalised(alpha)
     u = columns.u(alpha)
@@ -40,7 +41,8 @@ def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution
     alpha = _on_the_way(program, columns, alpha, target)
     split = body.split(np.maximum(duals, 0.0))
     theta = {flat.maxima[m]: split[m] / split[m].sum() for m in body.maxima if split[m].sum() > 0}
-    found = Solution(alpha, columns.u(alpha), tuple(split[limit] for limit in program.limits), theta)
+    prices = tuple(split[limit] for limit in program.limits)
+    found = Solution(alpha, columns.u(alpha), prices, theta, touched=u)
     return (
         priced_level(program, found, goal, program.value(u))
         if isinstance(goal, Largest) and not program.curvature.is_convex

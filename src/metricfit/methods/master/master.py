@@ -94,7 +94,7 @@ class Master:
 
     @cached_property
     def _flat_limits(self) -> bool:
-        return all(limit.node is not None and is_polyhedral(limit.node) for limit in self.program.limits)
+        return all(map(is_polyhedral, self.program.bounds))
 
     @cached_property
     def _limits(self) -> Polyhedron:

@@ -8,19 +8,22 @@ cell's columns; what is left is small, whatever the number of constraints.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from metricfit.exceptions import Unsolved
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.polyhedron import Polyhedron
 from metricfit.problem import Limit, Program
-from metricfit.solvers.attempts import first_solved
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 # Constraint rows are kept with this much to spare where that is possible, so that rounding breaks none.
 SPARE = 2e-9
+# What that may cost of the objective: where rules can hardly keep a limit, a hair of it is worth much.
+DEAR = 1e-6
 # So many rows are in the program from the start: those nearest to their limit.
 FEW_ROWS = 200
 
@@ -53,7 +56,7 @@ class Mixtures:
     ) -> None:
         self.program, self.width, self.cells = program, program.constant.size, len(program.axes.cells)
         self.rows, self.offsets = body.system()
-        self.spare = SPARE * body.belongs_to(Limit)
+        self.spare, self.none = SPARE * body.belongs_to(Limit), np.zeros(self.offsets.size)
         self.inside = _nearest(body, self.rows, self.offsets, near)
         used = np.zeros(self.rows.shape[1], bool)
         used[self.rows.indices] = True
@@ -120,7 +123,7 @@ class Mixtures:
         return np.concatenate([head, whole[: self.width] @ matrix])
 
     def solve(self, columns: Columns, begin: Callable[[FloatArray], Solve]) -> tuple[FloatArray, FloatArray]:
-        """Solve with something to spare, or if that is impossible without, until the answer breaks no row.
+        """Solve with something to spare, or where that is impossible or dear without, until the answer breaks no row.
 
         Returns
         -------
@@ -141,7 +144,13 @@ class Mixtures:
                     return alpha, whole
                 self.inside[added] = True
 
-        return first_solved(complete, (self.spare, 0 * self.spare) if self.spare.any() else (self.spare,))
+        if self.spare.any():
+            with suppress(Unsolved):
+                alpha, multipliers = complete(self.spare)
+                if multipliers @ self.spare <= DEAR:
+                    return alpha, multipliers
+                self.spare = self.none
+        return complete(self.none)
 
 
 def _nearest(body: Polyhedron, rows: Any, offsets: FloatArray, u: FloatArray) -> BoolArray:

@@ -86,10 +86,10 @@ class Pool:
 
     def _price(self, program: Program, solution: Solution) -> float:
         """Ask for the best rule for the tangent plane at a solution; return the bound that its answer proves."""
-        slope, level = program.tangent(solution.u, solution.multipliers, solution.theta)
+        slope, level = program.tangent(solution.point, solution.multipliers, solution.theta)
         vertex = self.oracle(_unit(program.loss(slope)), program.layout)
         self.add(vertex)
-        return level + float(slope @ (program.vector(vertex.statistic) - solution.u))
+        return level + float(slope @ (program.vector(vertex.statistic) - solution.point))
 
 
 # Weights of a mixture below this are left out.
