@@ -10,7 +10,7 @@ from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
 from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.guide import Guide
-from metricfit.methods.local import Local, infeasible
+from metricfit.methods.local import Local, mixed_within
 from metricfit.methods.master import feasibility
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.fewer_rules import fewer_rules
@@ -117,7 +117,7 @@ class Guided(Method):
             if program.convex_limits:
                 yield from descend_within(program, walk, Profile(program))
             elif min(map(program.excess, walk.vectors)) > FEASIBLE:
-                raise infeasible(program, walk)
+                yield from mixed_within(program, walk, Profile(program), self.settings.polished)
             return
         columns, start = Columns(program, walk.vertices), None
         for start in feasibility.reach(program, walk, columns):

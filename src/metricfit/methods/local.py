@@ -121,7 +121,7 @@ class Local(Method):
         if within:
             yield from descend_within(program, walk, profile)
         elif program.limits and min(map(program.excess, walk.vectors)) > FEASIBLE:
-            yield from self._mixed(program, walk, profile, max(tries, 1))
+            yield from mixed_within(program, walk, profile, max(tries, 1))
         elif tries:
             yield from descend(program, walk, profile, _best(program, walk))
 
@@ -172,16 +172,17 @@ class Local(Method):
         if tries and not trust:
             yield from polish(program, walk, profile, _best(program, walk), CLOSING)
 
-    def _mixed(self, program: Program, walk: Walk, profile: Profile, tries: int) -> Iterator[Iterate]:
-        """Look for a mixture that keeps the constraints, where none of the rules found does."""
-        nearest = sorted(range(len(walk.vertices)), key=lambda t: program.violation(walk.vectors[t]))
-        reached: list[FloatArray] = []
-        for place in nearest[:tries]:
-            for iterate in mix_within(program, walk, profile, walk.single(place)):
-                reached.append(iterate.u)
-                yield iterate
-        if min(map(program.excess, reached)) > FEASIBLE:
-            raise infeasible(program, walk, reached)
+
+def mixed_within(program: Program, walk: Walk, profile: Profile, tries: int) -> Iterator[Iterate]:
+    """Yield mixtures that come nearer to the constraints, where none of the rules found keeps them; raise if none does."""
+    nearest = sorted(range(len(walk.vertices)), key=lambda t: program.violation(walk.vectors[t]))
+    reached: list[FloatArray] = []
+    for place in nearest[:tries]:
+        for iterate in mix_within(program, walk, profile, walk.single(place)):
+            reached.append(iterate.u)
+            yield iterate
+    if min(map(program.excess, reached)) > FEASIBLE:
+        raise infeasible(program, walk, reached)
 
 
 def _kicks(program: Program, walk: Walk, random: np.random.Generator) -> FloatArray:
