@@ -174,7 +174,7 @@ class Local(Method):
 
 
 def mixed_within(program: Program, walk: Walk, profile: Profile, tries: int) -> Iterator[Iterate]:
-    """Yield mixtures that come nearer to the constraints, where none of the rules found keeps them; raise if none does."""
+    """Yield mixtures that come nearer to the constraints, where no rule found keeps them; raise if none does."""
     nearest = sorted(range(len(walk.vertices)), key=lambda t: program.violation(walk.vectors[t]))
     reached: list[FloatArray] = []
     for place in nearest[:tries]:
