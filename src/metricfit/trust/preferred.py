@@ -48,23 +48,24 @@ def preferred(
     program = problem.bind(given.axes, given.margins)
     raw = walk.beside(program, given)
     raw.guide = walk.guide
-    if program.limits and of_shares(program):
-        return walk, best
-    if program.limits and not given.costly:
-        direct = _direct(raw, settings)
-        return (walk, best) if direct is None else _most_room(raw, direct, walk, best, settings)
-    losses = [argmax_loss(program), balanced_loss(program, given.margins)]
-    plain = raw.ask_all(losses)
-    if len(plain) < len(losses):
-        return walk, best
     if not program.limits:
         return _most_gain(problem, raw, walk, policy, best)
-    least = min(plain, key=lambda place: Standing.of(program, raw.vectors[place]))
-    return _most_room(raw, raw.single(least), walk, best, settings)
+    shares, weights = of_shares(program), weights_of(program, raw, argmax_loss(program))
+    searched = not (shares or given.costly) and len(weights) <= settings.most_weights
+    rival = _direct(raw) if searched else _better_plain(raw)
+    if rival is None:
+        return walk, best
+    found, reached = (Standing.of(w.program, end.u) for w, end in ((walk, best), (raw, rival)))
+    if shares or not (found.kept and reached.kept):
+        return (walk, best) if found.beats(reached) else (raw, rival)
+    gain = reached.value - found.value
+    if gain < -settings.clearly:
+        return raw, rival
+    return walk, best if gain <= 0 else _with_room(walk, best, gain, settings)
 
 
 def of_shares(program: Program) -> bool:
-    """Return whether all constraints are about shares of decisions: labels and probabilities say the same of those.
+    """Return whether all constraints are about shares of decisions: of those labels and probabilities say the same.
 
     Examples
     --------
@@ -87,11 +88,9 @@ def of_shares(program: Program) -> bool:
     return bool(np.all(slopes == slopes[:, :, :1]))
 
 
-def _direct(raw: Walk, settings: Settings) -> Iterate | None:
-    """Return what a direct search reaches, or None where it is too long for the budget or reaches nothing."""
+def _direct(raw: Walk) -> Iterate | None:
+    """Return what a direct search reaches, or None where the budget allows none or it reaches nothing."""
     if not raw.budget.left or raw.late:
-        return None
-    if len(weights_of(raw.program, raw, argmax_loss(raw.program))) > settings.most_weights:
         return None
     try:
         return run(Local(warn=False), raw.program, raw, warn=False).best
@@ -99,23 +98,23 @@ def _direct(raw: Walk, settings: Settings) -> Iterate | None:
         return None
 
 
-def _most_room(
-    raw: Walk, direct: Iterate, walk: Walk, best: Iterate, settings: Settings
-) -> tuple[Walk, Iterate]:
-    """Return the better of two ends of walks; what a search gains over a direct one is spent on room to the limits."""
-    found, reached = (Standing.of(w.program, end.u) for w, end in ((walk, best), (raw, direct)))
-    if not (found.kept and reached.kept):
-        return (walk, best) if found.beats(reached) else (raw, direct)
-    gain = reached.value - found.value
-    if gain < -settings.clearly:
-        return raw, direct
-    if gain <= 0 or ColumnGeneration().refusal(walk.program) is not None:
-        return walk, best
-    program, made = walk.program, counted(walk, best)
-    noise = sampling_error(program, program.objective, made, walk.oracle.effective_rows)
-    return walk, with_room(
-        walk, best, found.value + min(gain, settings.spent, settings.luck * noise), settings
-    )
+def _better_plain(raw: Walk) -> Iterate | None:
+    """Return the better of the most probable class and the balanced rule; None where the budget does not allow both."""
+    losses = [argmax_loss(raw.program), balanced_loss(raw.program, raw.oracle.margins)]
+    plain = [raw.single(place) for place in raw.ask_all(losses)]
+    if len(plain) < len(losses):
+        return None
+    return min(plain, key=lambda rule: Standing.of(raw.program, rule.u))
+
+
+def _with_room(walk: Walk, best: Iterate, gain: float, settings: Settings) -> Iterate:
+    """Spend what the labels can hardly show of a gain on room to the limits."""
+    program = walk.program
+    if ColumnGeneration().refusal(program) is not None:
+        return best
+    noise = sampling_error(program, program.objective, counted(walk, best), walk.oracle.effective_rows)
+    spent = min(gain, settings.spent, settings.luck * noise)
+    return with_room(walk, best, program.value(best.u) + spent, settings)
 
 
 def _most_gain(
@@ -126,7 +125,7 @@ def _most_gain(
     Rows judge the policy by probabilities that were calibrated without them, so that its gain is an honest one.
     """
     rows = raw.oracle.sample()
-    if rows is None or walk.oracle.report is None:
+    if rows is None or walk.oracle.report is None or _better_plain(raw) is None:
         return walk, best
     places, proba = walk.oracle.report.held_out
     rows = rows.take(places)
