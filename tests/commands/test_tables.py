@@ -44,6 +44,7 @@ WRITTEN = {
     "whole as floats": (["1.0", "2.0"], ["1", "2"], (1, 2)),
     "1 and 01": (["1", "01"], ["1", "01"], ("1", "01")),
     "text and number": (["1", "a"], ["1", "a"], ("1", "a")),
+    "beyond 64 bits": (["1", "4" * 130], ["1", "4" * 130], (1, int("4" * 130))),  # found by fuzzing
     "NA": (["NA", "nan"], ["NA", "nan"], ("NA", "nan")),
     "spaced": (["a ", " b"], ["a ", " b"], ("a ", " b")),
 }
@@ -189,15 +190,19 @@ def test_reading_refuses_what_is_no_table(here):
         read_columns("none.csv", {"a": "--label a"})
 
 
-def test_texts_that_are_no_utf8_are_bad_data(here, capsys):
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+@pytest.mark.parametrize("column", ["label", "p_a"])
+def test_texts_that_are_no_utf8_are_bad_data(here, capsys, column, ending):
     """Found by fuzzing: pyarrow has an error of its own for them, which is none of Python's."""
     pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
     bad = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 1, 2], "i4")), pa.py_buffer(b"\xff\xfe"))
-    table = pa.table({"p_a": [0.5, 0.5], "p_b": [0.5, 0.5], "label": bad})
-    with pa.OSFile("scores.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-    fails(capsys, (fit(scores="scores.arrow"), 4), "scores.arrow: column 'label' cannot be read")
-    table = pa.table({"p_a": bad, "p_b": [0.5, 0.5], "label": ["a", "b"]})
-    with pa.OSFile("scores.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-    fails(capsys, (fit(scores="scores.arrow"), 4), "column 'p_a' must hold numbers; it cannot be read")
+    table = pa.table({"p_a": [0.5, 0.5], "p_b": [0.5, 0.5], "label": ["a", "b"], column: bad})
+    if ending == "parquet":
+        parquet.write_table(table, "scores.parquet")
+    else:
+        with pa.OSFile("scores.arrow", "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    words = f"scores.{ending}: it cannot be read as {ending.title()}: column {column!r}: "
+    fails(capsys, (fit(scores=f"scores.{ending}"), 4), words)

@@ -12,6 +12,17 @@ import tempfile
 from pathlib import Path
 
 NAMES = ("policy", "models", "text", "tables")
+# What decides on whether a file or text is accepted.
+INSTRUMENTED = [
+    *(
+        "metricfit.policy",
+        "metricfit.metrics",
+        "metricfit.commands",
+        "metricfit.data",
+        "metricfit.oracles.files",
+    ),
+    "json",
+]
 
 
 def main() -> int:
@@ -34,9 +45,7 @@ def main() -> int:
             f"atheris is not installed (it may have no build for this Python); {options.target} is not fuzzed by it"
         )
         return 0
-    with atheris.instrument_imports(
-        include=["metricfit.policy", "metricfit.metrics", "metricfit.commands", "json"]
-    ):
+    with atheris.instrument_imports(include=INSTRUMENTED):
         import targets
 
     found = Path("build/fuzz")

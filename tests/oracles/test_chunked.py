@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metricfit as mf
+from metricfit.commands.errors import DataError
+from metricfit.commands.scores import read_scores
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.files.chunked import ChunkedOracle, ChunkedRows
@@ -381,6 +383,30 @@ def test_a_file_that_is_no_table(tmp_path):
     (tmp_path / "bad.parquet").write_text("no table")
     with pytest.raises(ValueError, match="parquet"):
         mf.scores(tmp_path / "bad.parquet", label="y", proba_prefix="p_")
+
+
+def test_an_arrow_file_whose_texts_lie_outside_of_it(tmp_path):
+    """pyarrow reads the offsets of texts as they are stored, and ends the process where they lead nowhere."""
+    table = pa.table({"y": ["ant", "bee", "ant", "bee"], "p_ant": [0.5] * 4, "p_bee": [0.5] * 4})
+    with pa.ipc.new_file(tmp_path / "scores.arrow", table.schema) as writer:
+        writer.write_table(table)
+    content = (tmp_path / "scores.arrow").read_bytes()
+    offsets, wild = np.arange(0, 15, 3, dtype=np.int32), np.array([0, 3, 2**30, 9, 2**31 - 1], dtype=np.int32)
+    assert content.count(offsets.tobytes()) == 1
+    (tmp_path / "scores.arrow").write_bytes(content.replace(offsets.tobytes(), wild.tobytes()))
+    with pytest.raises(ValueError, match=r"scores\.arrow: it cannot be read as Arrow.*check that the file"):
+        mf.optimize(mf.scores(tmp_path / "scores.arrow", label="y", proba_prefix="p_"), None, "g_mean")
+    with pytest.raises(DataError, match=r"scores\.arrow: it cannot be read as Arrow.*check that the file"):
+        read_scores(str(tmp_path / "scores.arrow"), "p_", label="y")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_table_that_is_cut_short(tmp_path, data, ending):
+    path = tmp_path / f"scores.{ending}"
+    write(tmp_path, *data, kind=ending, files=1)[0].rename(path)
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(ValueError, match=rf"scores\.{ending}: it cannot be read as {ending.title()}"):
+        mf.scores(path, label="y", proba_prefix="p_")
 
 
 def test_what_files_already_say_is_not_passed_again(tmp_path, data):

@@ -166,7 +166,7 @@ def _as_number(text: str) -> int | float | None:
             value: int | float = kind(text)
         except ValueError:
             continue
-        if str(value) == text and np.isfinite(value):
+        if str(value) == text and (isinstance(value, int) or np.isfinite(value)):
             return value
     return None
 

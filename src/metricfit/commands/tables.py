@@ -17,6 +17,7 @@ import numpy as np
 from metricfit.commands.errors import DataError, UsageError, blamed_on
 from metricfit.commands.interrupt import kept
 from metricfit.messages import brief, rows_text, some, unknown
+from metricfit.oracles.files.damage import check_columns, readable
 from metricfit.policy import file as policy_file
 
 Format = Literal["csv", "parquet", "arrow"]
@@ -28,8 +29,6 @@ FORMATS: dict[str, Format] = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
-# What pandas and pyarrow raise for a damaged file; those of pyarrow are Python's own as well, of many kinds.
-UNREADABLE = (ValueError, OSError, NotImplementedError, LookupError, TypeError, ArithmeticError, MemoryError)
 # In a column of numbers these texts are missing values; elsewhere "NA" may well be a class or a country.
 MISSING_NUMBERS = ["", "nan", "NaN", "NAN", "NA", "N/A", "null", "NULL", "None"]
 
@@ -67,14 +66,8 @@ def _reading(path: str, kind: Format) -> Iterator[None]:
     with blamed_on(DataError, f"{path}: "):
         if not os.path.isdir(path) and not os.path.getsize(path):
             raise DataError(f"{path}: the file is empty; give a table with a header and rows")
-        try:
+        with readable(kind.upper() if kind == "csv" else kind.title()):
             yield
-        except UNREADABLE as error:
-            if isinstance(error, OSError) and error.errno:  # the system's, not pyarrow's word for a bad file
-                raise
-            name = kind.upper() if kind == "csv" else kind.title()
-            why = f"it cannot be read as {name}: {str(error).rstrip('.')}"
-            raise DataError(f"{path}: {why}; check that the file is complete and its ending right") from error
 
 
 def column_names(path: str) -> list[str]:
@@ -144,9 +137,12 @@ def read_columns(
         if kind == "parquet":
             import pyarrow.parquet as pq
 
-            return pq.read_table(path, columns=wanted, partitioning=None).select(wanted)
-        with arrow(path).OSFile(path) as source:
-            return _arrow_reader(source).read_all().select(wanted)
+            table = pq.read_table(path, columns=wanted, partitioning=None).select(wanted)
+        else:
+            with arrow(path).OSFile(path) as source:
+                table = _arrow_reader(source).read_all().select(wanted)
+        check_columns(table)
+        return table
 
 
 def _read_csv(

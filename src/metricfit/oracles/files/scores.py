@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from metricfit.data.labels import distinct_labels
 from metricfit.messages import rows_text, some, unknown
+from metricfit.oracles.files.damage import intact, readable
 from metricfit.oracles.files.sources import Part
 from metricfit.oracles.settings import TUNED, Settings
 from metricfit.types import FloatArray, Label
@@ -97,7 +99,7 @@ class ScoreFiles:
         self._check_schemas(prefix)
         single = all(str(dataset.schema.field(name).type) == "float" for name in self.columns)
         self.dtype = np.dtype(np.float32 if single else np.float64)
-        self.n_rows = sum(file.count_rows() for file in self.files)
+        self.n_rows = sum(_rows_of(file) for file in self.files)
 
     @property
     def nbytes(self) -> int:
@@ -113,14 +115,15 @@ class ScoreFiles:
 
         for file in self.files:
             first = 0
-            batches = file.to_batches(
+            read = partial(
+                file.to_batches,
                 schema=self.dataset.schema,
                 columns=self.others,
                 batch_size=settings.part_rows,
                 batch_readahead=1,
                 fragment_readahead=1,
             )
-            for batch in batches:
+            for batch in intact(read, *_called(file)):
                 for name in self.others:
                     _refuse_nulls(batch.column(name), name, file.path, first)
                 first += batch.num_rows
@@ -156,14 +159,17 @@ class ScoreFiles:
         rows = max(1, settings.batch_entries // len(self.columns))
         if file.format.default_extname != "parquet":
             options = {"batch_readahead": 1, "fragment_readahead": 1}
-            yield from file.to_batches(columns=self.columns, batch_size=rows, **options)
+            read = partial(file.to_batches, columns=self.columns, batch_size=rows, **options)
+            yield from intact(read, *_called(file))
             return
         import pyarrow.parquet as pq
 
         # A row group may be as large as the file; a buffered reader does not hold all of it at once.
         with file.open() as handle:
-            reader = pq.ParquetFile(handle, buffer_size=2**16, pre_buffer=False)
-            yield from reader.iter_batches(rows, columns=self.columns, use_threads=False)
+            with readable(*_called(file)):
+                reader = pq.ParquetFile(handle, buffer_size=2**16, pre_buffer=False)
+            read = partial(reader.iter_batches, rows, columns=self.columns, use_threads=False)
+            yield from intact(read, *_called(file))
 
     def _check_schemas(self, prefix: str) -> None:
         """Raise if files differ in a column that is needed; folders named ``column=value`` give all files the same."""
@@ -219,7 +225,19 @@ def _dataset(path: Any) -> Any:
     missing = [one for one in paths if not os.path.exists(one)]
     if missing:
         raise ValueError(f"path: there is no file {missing[0]!r}")
-    return ds.dataset(paths if several else paths[0], format=formats.pop(), partitioning="hive")
+    kind = formats.pop()
+    with readable("Parquet" if kind == "parquet" else "Arrow", f"{paths[0]}: "):
+        return ds.dataset(paths if several else paths[0], format=kind, partitioning="hive")
+
+
+def _called(file: Any) -> tuple[str, str]:
+    """Return what messages call a file: its format, and its path."""
+    return file.format.default_extname.title(), f"{file.path}: "
+
+
+def _rows_of(file: Any) -> int:
+    with readable(*_called(file)):
+        return int(file.count_rows())
 
 
 def _probabilities(
