@@ -1,14 +1,19 @@
 """``python -m metricfit`` is the command ``metricfit``, which begins here."""
 
-import sys
-from typing import NoReturn
+from __future__ import annotations
 
 from metricfit.commands.interrupt import leave_on_interrupt
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def entry() -> NoReturn:
     """Run the command line as a process: Ctrl-C has to end it quietly from here on, imports included."""
     leave_on_interrupt()
+    import sys
+
     from metricfit.cli import main
 
     if sys.stdout is not None:

@@ -44,6 +44,24 @@ class Interrupt:
 if os.environ.get("INTERRUPT_AT"):
     sys.meta_path.insert(0, Interrupt())
 """
+# A process that says when the command has its answer to Ctrl-C, which is before it imports the command line.
+SAYS_READY = """
+import sys
+class Ready:
+    def find_spec(self, name, path=None, target=None):
+        if name == "metricfit.cli":
+            open("ready", "w").close()
+        return None
+sys.meta_path.insert(0, Ready())
+"""
+# A process that sends itself Ctrl-C when Python clears its modules, long after the last line of the command.
+AT_THE_END = """
+import os, signal
+class Last:
+    def __del__(self, kill=os.kill, process=os.getpid(), number=signal.SIGINT):
+        kill(process, number)
+last = Last()
+"""
 # A disk on which it takes long until what was written is safe.
 SLOW_DISK = """
 import os, time
@@ -102,15 +120,29 @@ def test_ctrl_c_in_an_import(here, module):
     assert files(here) == []
 
 
+def test_ctrl_c_when_all_is_done(here):
+    """The command's own exit code stands: there is nothing left to interrupt."""
+    code, out, err = run(here, "--version", site=AT_THE_END)
+    assert (code, out, err) == (0, f"metricfit {mf.__version__}\n", "")
+
+
+def wait_for(path, process):
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    path.unlink()
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_ctrl_c_at_a_random_moment(here, seed):
     """Nothing is printed but that it was interrupted, or the command was done; no file is half there."""
-    process = command(here, *FIT)
-    time.sleep(0.4 + 2.5 * np.random.default_rng(seed).random())
+    process = command(here, *FIT, site=SAYS_READY)
+    wait_for(here / "ready", process)
+    time.sleep(2.9 * np.random.default_rng(seed).random())
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=300)
     assert "Traceback" not in err
-    assert process.returncode in (0, 3, 130, -signal.SIGINT)
+    assert process.returncode in (0, 3, 130)
     if process.returncode == 130:
         assert err == "metricfit: interrupted\n"
     assert files(here) in ([], ["policy.json"])
@@ -122,9 +154,7 @@ def test_ctrl_c_at_a_random_moment(here, seed):
 def test_an_end_while_writing_leaves_the_old_file(here, number):
     (here / "policy.json").write_text("an older policy")
     process = command(here, *FIT, site=SLOW_DISK)
-    while not (here / "writing").exists():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
+    wait_for(here / "writing", process)
     process.send_signal(number)
     _, err = process.communicate(timeout=300)
     assert (here / "policy.json").read_text() == "an older policy"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+# No more than this is imported before Ctrl-C has its answer.
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
 
 INTERRUPTED = 130
 _kept = False
@@ -17,17 +19,23 @@ _kept = False
 def leave_on_interrupt() -> None:
     """Let Ctrl-C end the process without a traceback, wherever it is: in the import of a library, say."""
     signal.signal(signal.SIGINT, _interrupted)
+    import atexit
+
+    # What is registered first is called last. From there on the command is done, and only the interpreter's own end is
+    # left, in which Python would take the handler away and let the signal end the process.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
-@contextmanager
-def kept() -> Iterator[None]:
+class kept:
     """Within it Ctrl-C is a KeyboardInterrupt: a search keeps its best policy, a half-written file is removed."""
-    global _kept
-    before, _kept = _kept, True
-    try:
-        yield
-    finally:
-        _kept = before
+
+    def __enter__(self) -> None:
+        global _kept
+        self.before, _kept = _kept, True
+
+    def __exit__(self, *raised: object) -> None:
+        global _kept
+        _kept = self.before
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
@@ -40,6 +48,8 @@ def leave() -> NoReturn:
     """End the process as an interrupted one, without running or printing anything more."""
     # A progress bar may have hidden the cursor.
     shown = b"\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else b""
-    with suppress(OSError):  # nobody reads
+    try:  # noqa: SIM105  contextlib is not imported yet
         os.write(2, shown + b"metricfit: interrupted\n")
+    except OSError:
+        pass  # nobody reads
     os._exit(INTERRUPTED)
