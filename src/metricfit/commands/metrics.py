@@ -25,6 +25,7 @@ SAMPLES: dict[str, Any] = {
     "metrics": METRICS["recall"]("c"),
 }
 LINE = "{:<55}{:<8}{:<11}{}"
+CALL = 53
 
 
 def run(options: Namespace) -> int:
@@ -54,7 +55,9 @@ def _listing() -> str:
         metric = sample(function)
         smooth = "yes" if metric.smooth else "no"
         better = {1: "higher", -1: "lower", 0: "-"}[metric.direction]
-        lines.append(LINE.format(signature(function), better, metric.curvature.value, smooth).rstrip())
+        # The arguments of some metrics are longer than the column, and go on below.
+        call, *rest = textwrap.wrap(signature(function), CALL, subsequent_indent=" " * 8)
+        lines += [LINE.format(call, better, metric.curvature.value, smooth).rstrip(), *rest]
         # Formulas are left to the page of one metric.
         first = plain(inspect.getdoc(function) or "").split("\n")[0].partition(", $")[0].rstrip(".")
         first = first.removeprefix("Return ")
