@@ -19,7 +19,7 @@ test: $(VENV)/.installed-dev  ## run all tests and doctests
 # By coverage, each target for SECONDS. atheris has no build for some Pythons; hypothesis tests the same targets in `test`.
 SECONDS ?= 20
 fuzz: $(VENV)/.installed-dev  ## fuzz the readers of policies, models, texts and tables
-	$(BIN)/python -m pip install --quiet "atheris>=3.0" || echo "atheris has no build for this Python"
+	$(BIN)/python -m pip install --quiet "atheris>=3.0" || echo "make fuzz: atheris cannot be installed here"
 	for target in policy models text tables; do \
 		$(BIN)/python tests/fuzz/run.py $$target --seconds $(SECONDS) || exit 1; \
 	done

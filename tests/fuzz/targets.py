@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -27,10 +26,7 @@ from metricfit.oracles.files.chunked import ChunkedRows
 from metricfit.policy import ModelPolicy, Policy, PolicyFileError, Rule, archive
 from metricfit.policy import file as policy_file
 
-# In memory where the system has such a folder; removed when the process ends, however it ends but by a signal.
-_FOLDER = tempfile.TemporaryDirectory(
-    prefix="metricfit-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None
-)
+_FOLDER = tempfile.TemporaryDirectory(prefix="metricfit-fuzz-")  # removed when the process ends
 FOLDER = Path(_FOLDER.name)
 
 
