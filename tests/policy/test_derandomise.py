@@ -16,10 +16,8 @@ def problem(seed: int):
     return proba, y, rng.integers(0, 3, size)
 
 
-@pytest.mark.parametrize(
-    ("seed", "confusion"),
-    [(0, "model"), (1, "model"), (2, "model"), (3, "model"), (0, "labels"), (2, "labels")],
-)
+@pytest.mark.parametrize("confusion", ["labels", "model"])
+@pytest.mark.parametrize("seed", range(4))
 def test_close_to_the_mixture_where_probabilities_are_continuous(seed, confusion):
     proba, y, group = problem(seed)
     plain = mf.optimize(proba, y, "g_mean", sensitive_features=group, confusion=confusion).confusion
@@ -35,11 +33,10 @@ def test_close_to_the_mixture_where_probabilities_are_continuous(seed, confusion
     np.add.at(tensor.transpose(0, 2, 1), (group, made), soft)
     alone = mf.Confusion(tensor / tensor.sum(), result.policy.axes)
     # One row of 4,000 moves a share of its group by .0008, and the mixture is fitted to these very labels.
-    near = 0.001 if confusion == "model" else 0.01
-    assert mf.g_mean()(alone) >= result.value - near
+    assert mf.g_mean()(alone) >= result.value - (0.0005 if confusion == "model" else 0.005)
     for limit in limits:
         away = limit.metric(alone) - limit.limit
-        assert (away if limit.sense == ">=" else -away) >= -0.3 * near
+        assert (away if limit.sense == ">=" else -away) >= -1e-9
     told = result.deterministic
     assert told.value == pytest.approx(mf.g_mean()(alone), abs=1e-6)
     assert told.loss == pytest.approx(result.value - told.value, abs=1e-6)
