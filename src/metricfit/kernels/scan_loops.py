@@ -32,8 +32,9 @@ class RuleScores(NamedTuple):
     def of(self, rows: IntArray, decisions: Any) -> FloatArray:
         """Return the score of one decision for each of some rows."""
         a = self.cell[rows] if self.cell.size else 0
-        x = self.table[rows, self.column[decisions]]
-        return np.asarray(self.slope[a, decisions] * x + self.offset[a, decisions], float)
+        # As float64 before they meet a single factor: NumPy 1 would take the factor for a float32 as well.
+        x = np.asarray(self.table[rows, self.column[decisions]], float)
+        return np.asarray(self.slope[a, decisions] * x + self.offset[a, decisions])
 
 
 class State(NamedTuple):
