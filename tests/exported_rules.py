@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from optional import optional
 
 from metricfit.calibration import Calibration
 from metricfit.data.axes import Axes
@@ -112,7 +113,7 @@ def by_sqlite(policy: Policy, proba: Any, attributes: Any, **options: Any) -> li
 
 
 def by_duckdb(policy: Policy, proba: Any, attributes: Any, **options: Any) -> list[Any]:
-    import duckdb
+    duckdb = optional("duckdb")
     import pandas as pd
 
     base = duckdb.connect(":memory:")
@@ -127,7 +128,7 @@ def by_onnx(policy: Policy, proba: Any, attributes: Any, dtype: str = "float64")
 
 
 def session(policy: Policy, proba: Any, attributes: Any, dtype: str = "float64") -> list[Any]:
-    import onnxruntime
+    onnxruntime = optional("onnxruntime")
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

@@ -6,14 +6,16 @@ import sqlite3
 import subprocess
 from pathlib import Path
 
-import onnx
 import pandas as pd
 import pytest
 from command_line import FLOOR, PROBA, fails, fit
+from optional import optional
 
 import metricfit as mf
 from metricfit.cli import DIALECTS, main
 from metricfit.policy.export import dialects
+
+onnx = optional("onnx")
 
 
 @pytest.fixture

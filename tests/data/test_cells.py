@@ -6,13 +6,15 @@ import pickle
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optional import optional
 
 from metricfit.data.cells import Cells
+
+pl = optional("polars")
+pa = optional("pyarrow")
 
 COLUMNS = {"sex": ["F", "M", "F", "M", "F"], "old": [1, 0, 0, 0, 1]}
 KNOWN = (("F", 0), ("F", 1), ("M", 0))

@@ -6,15 +6,17 @@ import pickle
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
+from optional import optional
 from sklearn.metrics import confusion_matrix
 
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.confusion import Confusion
 from metricfit.data.labels import class_labels, encode_labels
+
+pl = optional("polars")
+pa = optional("pyarrow")
 
 TRUE = ["a", "a", "b", "b", "c", "a"]
 MADE = ["a", "b", "b", "?", "c", "a"]

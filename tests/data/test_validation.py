@@ -6,12 +6,14 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
+from optional import optional
 from scipy import sparse
 
 from metricfit.data.validation import check_lengths, check_proba, check_weights, label, row_blocks
 from metricfit.messages import rows_text, some, unknown
+
+pl = optional("polars")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -6,8 +6,8 @@ import pickle
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
+from optional import optional
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -23,6 +23,8 @@ from sklearn.utils import get_tags
 import metricfit as mf
 from metricfit.datasets import example, make_gaussians
 from metricfit.policy.row_hash import feature_words
+
+pl = optional("polars")
 
 GAUSS = make_gaussians(n_rows=1000, random_state=0)
 X = GAUSS.X

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from optional import optional
 
 import metricfit as mf
 from metricfit.oracles.choice import oracle_for
@@ -14,6 +13,9 @@ from metricfit.oracles.files.chunked import ChunkedOracle
 from metricfit.oracles.settings import Settings
 from metricfit.problem import Problem
 from metricfit.solving import solve
+
+pa = optional("pyarrow")
+pq = optional("pyarrow.parquet")
 
 CLASSES = ("blue", "green", "red")
 LIMITS = ["precision('red') >= 0.5", "coverage('blue') >= 0.2"]

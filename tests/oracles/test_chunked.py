@@ -5,10 +5,8 @@ from __future__ import annotations
 import mmap
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
+from optional import optional
 
 import metricfit as mf
 from metricfit.commands.errors import DataError
@@ -21,6 +19,10 @@ from metricfit.oracles.samples import fractions
 from metricfit.oracles.settings import Settings
 from metricfit.problem import Problem
 from metricfit.solving import solve
+
+pa = optional("pyarrow")
+ds = optional("pyarrow.dataset")
+pq = optional("pyarrow.parquet")
 
 N, CLASSES = 500, ("blue", "green", "red")
 

@@ -9,14 +9,18 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import dask.array as da
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+
+pytest.importorskip("dask.dataframe")
+pytest.importorskip("distributed")
+
+import dask.array as da
+import dask.dataframe as dd
+from distributed import Client, LocalCluster
 
 import metricfit as mf
 from metricfit.exceptions import SchedulerLost

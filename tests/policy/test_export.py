@@ -8,12 +8,9 @@ import sqlite3
 import subprocess
 import sys
 
-import duckdb
 import numpy as np
-import onnxruntime
 import pandas as pd
 import pytest
-import sqlglot
 from exported_rules import (
     CALIBRATIONS,
     CELLS,
@@ -27,7 +24,7 @@ from exported_rules import (
     rows,
     session,
 )
-from sqlglot import exp
+from optional import optional
 
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
@@ -35,6 +32,11 @@ from metricfit.policy import Policy, Rule
 from metricfit.policy.export import onnx_model, python_source, sql_query
 from metricfit.policy.export.dialects import DIALECTS
 from metricfit.policy.export.rule import Branch, DeterministicRule, ScoreFunctions
+
+duckdb = optional("duckdb")
+onnxruntime = optional("onnxruntime")
+sqlglot = optional("sqlglot")
+exp = optional("sqlglot.expressions")
 
 SIZES = {"python": 3_000, "sqlite": 20_000, "duckdb": 20_000, "onnx": 100_000}
 

@@ -7,8 +7,8 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
+from optional import optional
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, recall_score
 
@@ -19,6 +19,8 @@ from metricfit.exceptions import FewRowsWarning
 from metricfit.methods import Plugin
 from metricfit.result.compared import comparisons
 from metricfit.result.groups import group_values
+
+pa = optional("pyarrow")
 
 
 def rows(size: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:

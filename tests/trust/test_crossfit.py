@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from joblib import parallel_config
+from optional import optional
 from scipy import sparse
 from sklearn import config_context
 from sklearn.dummy import DummyClassifier
@@ -26,6 +25,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from metricfit.trust import OutOfFold, class_proba, cross_fit, weight_argument
+
+pl = optional("polars")
+pa = optional("pyarrow")
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
