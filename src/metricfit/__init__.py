@@ -3,8 +3,6 @@
 # Nothing is imported here, not even typing: until the command has its answer to Ctrl-C, one would end in a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from metricfit import datasets, exceptions, methods
     from metricfit.data.confusion import Confusion
     from metricfit.estimator import MetricClassifier
@@ -187,7 +185,7 @@ __all__ = [  # noqa: RUF022
 # Hidden from type checkers, to which a module with __getattr__ has every name, misspelt ones too.
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> "Any":
+    def __getattr__(name: str) -> object:
         """Import a public name when it is first asked for."""
         from importlib import import_module
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
+from metricfit.data.features import rows_at
 from metricfit.data.labels import encode_labels
 from metricfit.data.rows import Rows
 from metricfit.data.validation import check_proba, check_weights
@@ -67,7 +68,7 @@ class TrainingRows(NamedTuple):
     def take(self, places: IntArray) -> TrainingRows:
         """Return some of the rows."""
         weights = None if self.weights is None else self.weights[places]
-        X, y, cells = _safe_indexing(self.X, places), self.y[places], self.cells[places]
+        X, y, cells = rows_at(self.X, places), self.y[places], self.cells[places]
         return self._replace(X=X, y=y, weights=weights, cells=cells)
 
 

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import _safe_indexing
 
 from metricfit.data.columns import frame_columns
+from metricfit.data.features import rows_at
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
 from metricfit.types import FloatArray, IntArray
 
@@ -53,7 +53,7 @@ class ClassThenCell(ClassifierMixin, BaseEstimator):
             one = (
                 len(np.unique(cells[rows])) == 1
             )  # then there is nothing to learn, and classifiers refuse to
-            part = _safe_indexing(X, rows)
+            part = rows_at(X, rows)
             self.cell_models_[i] = (
                 int(cells[rows[0]]) if one else fit_clone(self.of_cell, part, cells[rows], weights)
             )

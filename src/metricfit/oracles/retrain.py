@@ -9,6 +9,7 @@ import numpy as np
 
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
+from metricfit.data.features import rows_at
 from metricfit.data.labels import distinct_labels, encode_labels
 from metricfit.data.layout import Layout, expand, statistic
 from metricfit.data.rows import strata
@@ -124,8 +125,6 @@ class RetrainOracle(OracleBase):
 
     def _train(self, tensor: FloatArray, nearest: Sequence[Trained]) -> Any:
         """Fit a model on the rows, each repeated for every decision that gains something for it."""
-        from sklearn.utils import _safe_indexing
-
         useful = undominated(tensor)
         costs = tensor[:, :, useful][self.cells, self.labels]
         gains = (costs.max(axis=1, keepdims=True) - costs) * self.weights[:, None]
@@ -138,7 +137,7 @@ class RetrainOracle(OracleBase):
         model = self._start(nearest, decisions)
         # Mean weight 1, so that a model's regularisation means the same for every loss.
         weights = {self._weight_argument: weight * (row.size / weight.sum())}
-        model.fit(_safe_indexing(self.X, row), decision, **weights)
+        model.fit(rows_at(self.X, row), decision, **weights)
         return model
 
     def _nearest(self, direction: FloatArray, layout: Layout) -> list[Trained]:

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from metricfit.data.features import rows_at
 from metricfit.messages import some
 from metricfit.types import FloatArray, IntArray
 
@@ -254,6 +255,6 @@ def _held_out(
     if hasattr(estimator, "__sklearn_tags__") and get_tags(estimator).input_tags.pairwise:
         X_train, X_test = X[np.ix_(train, train)], X[np.ix_(test, train)]
     else:
-        X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
+        X_train, X_test = rows_at(X, train), rows_at(X, test)
     weights = None if sample_weight is None else sample_weight[train]
     return class_proba(fit_clone(estimator, X_train, y[train], weights), X_test, classes)
