@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 from typing import Any
 
@@ -49,3 +50,9 @@ class Absent:
     def __array__(self, *args: object, **options: object) -> Any:
         self._touched()
         raise TypeError(f"{self._library} is not installed")
+
+
+def needs(library: str) -> pytest.MarkDecorator:
+    """Mark tests of what the package does with a library that may be missing."""
+    missing = importlib.util.find_spec(library) is None
+    return pytest.mark.skipif(missing, reason=f"{library} is not installed")

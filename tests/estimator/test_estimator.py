@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from optional import optional
+from optional import needs, optional
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -145,6 +145,7 @@ def test_attributes_equal_sensitive_features():
         named.predict(unseen)
 
 
+@needs("pyarrow")
 @pytest.mark.parametrize("cv", [3, TimeSeriesSplit(3)], ids=str)
 def test_frames_agree(cv):
     def numbers(frame):

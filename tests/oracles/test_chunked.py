@@ -6,7 +6,7 @@ import mmap
 
 import numpy as np
 import pytest
-from optional import optional
+from optional import needs, optional
 
 import metricfit as mf
 from metricfit.commands.errors import DataError
@@ -366,6 +366,7 @@ def test_columns_that_are_not_there(tmp_path, data, options, words):
         mf.scores(paths, **({"label": "y", "proba_prefix": "p_"} | options))
 
 
+@needs("pyarrow")
 @pytest.mark.parametrize(
     ("path", "words"),
     [
@@ -381,6 +382,7 @@ def test_paths_that_are_no_table(path, words):
         mf.scores(path, label="y", proba_prefix="p_")
 
 
+@needs("pyarrow")
 def test_a_file_that_is_no_table(tmp_path):
     (tmp_path / "bad.parquet").write_text("no table")
     with pytest.raises(ValueError, match="parquet"):

@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from optional import needs
 
 import metricfit as mf
 from metricfit.data.layout import statistic
@@ -117,6 +118,7 @@ def test_a_loss_of_another_layout_is_another_loss():
     assert oracle(loss, "full").rule.predict(X).tolist() == [0, 0, 1, 1]
 
 
+@needs("skops")
 def test_a_pipeline_hands_the_weights_to_its_last_step(data, tmp_path):
     X, y, _ = data
     scaled = make_pipeline(StandardScaler(), LogisticRegression())
@@ -184,6 +186,7 @@ def test_constraints_hold_with_groups(data):
     assert apart <= 0.05 + 1e-9
 
 
+@needs("skops")
 def test_saved_models_decide_alike(data, tmp_path):
     X, y, _ = data
     proba = LogisticRegression().fit(X, y).predict_proba(X)
@@ -202,6 +205,7 @@ def test_saved_models_decide_alike(data, tmp_path):
     np.testing.assert_allclose(often, policy.decision_proba(X).mean(axis=0), atol=0.06)
 
 
+@needs("skops")
 def test_untrusted_types_and_damaged_files_are_refused(data, tmp_path):
     X, y, _ = data
     proba = LogisticRegression().fit(X, y).predict_proba(X)

@@ -24,7 +24,7 @@ from exported_rules import (
     rows,
     session,
 )
-from optional import optional
+from optional import needs, optional
 
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
@@ -217,6 +217,7 @@ def test_queries_that_cannot_be_written(arguments, words):
         make("full").to_sql(dialect, **(options[0] if options else {}))
 
 
+@needs("onnx")
 def test_onnx_refuses_what_it_cannot_say():
     with pytest.raises(ValueError, match="'float64' or 'float32'"):
         make("full").to_onnx(dtype="float16")
