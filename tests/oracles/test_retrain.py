@@ -6,13 +6,13 @@ import zipfile
 
 import numpy as np
 import pytest
+from optional import needs
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from optional import needs
 
 import metricfit as mf
 from metricfit.data.layout import statistic
