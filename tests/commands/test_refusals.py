@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import apply, fails, fit, written
+from optional import needs
 
 import metricfit as mf
 from metricfit.cli import main
@@ -155,6 +156,7 @@ def test_other_separators_are_told(folder, frame, capsys, separator, shown):
     fails(capsys, (fit(scores="other.csv"), 4), f"looks separated by {shown}; save the table with commas")
 
 
+@needs("pyarrow")
 def test_damaged_tables_are_refused(folder, capsys):
     for ending, kind in {"parquet": "Parquet", "arrow": "Arrow", "csv": "CSV"}.items():
         name = f"s.{ending}"

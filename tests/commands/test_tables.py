@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import apply, fails, fit, written
+from optional import needs
 
 import metricfit as mf
 from metricfit.cli import main
@@ -132,7 +133,7 @@ def test_classes_that_would_share_a_column_are_refused(here, capsys):
     fails(capsys, (apply(), 4), "classes whose columns have one name, such as 1 and '1'")
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", pytest.param("parquet", marks=needs("pyarrow"))])
 @pytest.mark.parametrize("kind", ["number", "text"])
 def test_keys_are_the_same_in_every_file(here, ending, kind):
     if ending == "parquet":
