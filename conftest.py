@@ -1,6 +1,9 @@
 """What is not collected where an extra is missing."""
 
+import doctest
 from importlib.util import find_spec
+
+import pytest
 
 EXPLORER = all(find_spec(name) is not None for name in ("starlette", "uvicorn", "httpx"))
 collect_ignore = [] if EXPLORER else ["tests/explorer", "src/metricfit/explorer"]
@@ -12,3 +15,17 @@ if find_spec("skops") is None:
 
 def pytest_report_header():
     return [] if EXPLORER else ["without Starlette, uvicorn and httpx: the explorer is not tested"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Skip an example of a docstring that ends because a library of an extra is not installed, and say which."""
+    try:
+        return (yield)
+    except doctest.UnexpectedException as failure:
+        error = failure.exc_info[1]
+        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("metricfit"):
+            pytest.skip(str(error))
+        if 'pip install "metricfit[' in str(error):
+            pytest.skip(str(error))
+        raise
