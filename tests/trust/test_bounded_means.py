@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from metricfit.trust.bounded_means import bentkus, betting, binomial, normal, share_at_least
+from metricfit.trust.bounded_means import bentkus, betting, binomial, binomial_gap, normal, share_at_least
 
 
 def test_binomial_by_hand():
@@ -67,3 +68,34 @@ def test_better_rows_and_more_rows_have_smaller_p_values(test):
 def test_normal_knows_no_error():
     assert normal(1.0, 0.0) == 0.0
     assert normal(-1.0, 0.0) == 1.0
+
+
+def test_two_binomials_are_compared_exactly():
+    """Against all outcomes, one by one, at the pair of shares that is least in favour."""
+    n, m, x, y, limit = 12, 9, 5, 5, 0.3
+
+    def tail(second):
+        outcomes = [
+            (i, j) for i in range(n + 1) for j in range(m + 1) if i / n - j / m <= x / n - y / m + 1e-12
+        ]
+        return sum(stats.binom.pmf(i, n, second + limit) * stats.binom.pmf(j, m, second) for i, j in outcomes)
+
+    worst = max(tail(second) for second in np.linspace(0.05, 0.7, 400))
+    assert binomial_gap((x, y), (n, m), limit) == pytest.approx(worst + 1e-4, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "share", "limit"), [(60, 90, 0.3, 0.1), (40, 40, 0.02, 0.05), (200, 50, 0.8, 0.1)]
+)
+def test_two_binomials_are_rarely_wrong(n, m, share, limit):
+    random = np.random.default_rng(0)
+    pairs = zip(random.binomial(n, share + limit, 400), random.binomial(m, share, 400), strict=True)
+    wrong = np.mean([binomial_gap(pair, (n, m), limit) <= 0.05 for pair in pairs])
+    assert wrong <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 400)
+
+
+def test_two_binomials_at_the_ends():
+    assert binomial_gap((0, 0), (200, 200), 0.2) < 1e-3
+    assert binomial_gap((200, 200), (200, 200), 0.2) < 1e-3
+    assert binomial_gap((50, 0), (50, 50), 0.2) == 1.0
+    assert binomial_gap((3, 1), (0, 10), 0.2) == 1.0

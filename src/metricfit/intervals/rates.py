@@ -40,6 +40,12 @@ class Rate:
         """Whether no decision changes the denominator, which then counts rows."""
         return bool(np.ptp(self.under, axis=-1).max() == 0) and bool(np.isin(self.under, (0.0, 1.0)).all())
 
+    @property
+    def counts(self) -> bool:
+        """Whether it is a share of some rows among others: what is counted above is counted below too."""
+        whole = np.isin(self.over, (0.0, 1.0)) & np.isin(self.under, (0.0, 1.0))
+        return bool(np.all(whole & (self.over <= self.under)))
+
     def on(self, seen: Evidence) -> tuple[float, FloatArray] | None:
         """Return the rate and the influence of each pattern on it; None where it is one of nothing.
 

@@ -16,6 +16,9 @@ from metricfit.types import FloatArray
 # The largest part of the wealth that one row may cost.
 BOLDEST = 0.75
 SEED = 0
+# The error probability of the shares left out of a comparison of two, and how many of the others are looked at.
+LEFT_OUT, GRID = 1e-4, 60
+TINY = 1e-9
 
 
 def binomial(hits: float, rows: float, share: float) -> float:
@@ -27,6 +30,36 @@ def binomial(hits: float, rows: float, share: float) -> float:
     (0.3487, 1.0)
     """
     return float(stats.binom.sf(round(hits) - 1, round(rows), share)) if rows else 1.0
+
+
+def binomial_gap(hits: tuple[float, float], rows: tuple[float, float], limit: float) -> float:
+    """Return how likely so small a difference of two shares is where the first exceeds the second by at least a limit.
+
+    Exact but for a grid: the largest probability over all pairs of shares that are ``limit`` apart, of which those that
+    the rows speak against are left out at the price of their error probability (Berger and Boos).
+
+    Examples
+    --------
+    >>> round(binomial_gap((50, 50), (100, 100), 0.1), 3), binomial_gap((0, 0), (0, 0), 0.1)
+    (0.089, 1.0)
+    """
+    (x, y), (n, m) = hits, rows
+    if limit >= 1 - 2 * TINY:
+        return 0.0  # shares are never further apart
+    if not n or not m:
+        return 1.0
+    ends = stats.beta.ppf(
+        [LEFT_OUT / 2, 1 - LEFT_OUT / 2], [max(y, 1e-9), y + 1], [m - y + 1, max(m - y, 1e-9)]
+    )
+    most = 1.0 - limit - TINY  # and not less than TINY: SciPy's binomials overflow at shares next to 0
+    low = min(max(float(ends[0]), TINY), most)
+    high = min(max(float(ends[1]), low), most)
+    second = np.linspace(low, high, GRID)[:, None]
+    first, last = (int(stats.binom.ppf(q, m, r)) for q, r in ((1e-12, low), (1 - 1e-12, high)))
+    near = np.arange(first, last + 1)[None, :]
+    below = np.floor(n * (x / n - y / m + near / m) + 1e-9)
+    tail = (stats.binom.pmf(near, m, second) * stats.binom.cdf(below, n, second + limit)).sum(axis=1)
+    return float(min(1.0, tail.max() + LEFT_OUT))
 
 
 def bentkus(values: FloatArray, low: float, high: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,12 +13,22 @@ from metricfit.intervals import Evidence
 from metricfit.intervals.estimate import standard_error
 from metricfit.intervals.rates import Rate
 from metricfit.policy.evaluation import Judged
-from metricfit.trust.bounded_means import bentkus, betting, binomial, normal, share_at_least
+from metricfit.trust.bounded_means import (
+    SEED,
+    bentkus,
+    betting,
+    binomial,
+    binomial_gap,
+    normal,
+    share_at_least,
+)
 from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
 from metricfit.types import FloatArray
 
 # The part of the level that goes to not knowing how large a group is in the population.
 SHARE_PART = 0.1
+# Where a quick test is so sure on the rows used before, no stronger one is looked for.
+SURELY = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +111,22 @@ def _rate(claim: RateClaim, kept: Decided, before: Decided) -> Tested:
     values = sign * w * (x - t * z)
     x0, z0, w0 = before.sums(claim.rate)
     known = sign * w0 * (x0 - t * z0)
-    # Rows that are no part of the test say which of two valid tests is the stronger one.
-    if bentkus(known, low, high) < betting(known, low, known):
-        return Tested(bentkus(values, low, high), "Bentkus")
-    return Tested(betting(values, low, known), "betting")
+    tests: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
+        "betting": lambda a, x, z: betting(a, low, known),
+        "Bentkus": lambda a, x, z: bentkus(a, low, high),
+    }
+    if kept.rows.weights is None and claim.rate.counts and 0 < t < 1:
+        tests["binomial of drawn decisions"] = lambda a, x, z: _drawn_rate(x, z, sign, t)
+    # Rows that are no part of the test say which of the valid tests is the strongest one.
+    name = min(tests, key=lambda name: tests[name](known, x0, z0))
+    return Tested(tests[name](values, x, z), name)
+
+
+def _drawn_rate(x: FloatArray, z: FloatArray, sign: float, t: float) -> float:
+    """Draw the decisions of a mixture once; hits among the rows decided are then binomial."""
+    lots = np.random.default_rng(SEED).random(z.size)
+    made, hits = lots < z, float((lots < x).sum())  # a hit is one of the rows counted
+    return binomial(hits, made.sum(), t) if sign > 0 else binomial(made.sum() - hits, made.sum(), 1 - t)
 
 
 def _rate_by_normal(claim: RateClaim, kept: Decided) -> Tested:
@@ -125,8 +148,23 @@ def _gap(claim: GapClaim, kept: Decided, before: Decided, level: float) -> Teste
         most = 1 - share_at_least(other, first.size + second.size, 1 - spent)
     known = [before.sums(rate)[0] for rate in (claim.first, claim.second)]
     limit = claim.limit / most
-    p = betting(limit - _differences(first, second), limit - 1.0, limit - _differences(*known))
-    return Tested(min(1.0, p + spent), "two-sample betting")
+    gaps = limit - _differences(*known)
+    foretold = betting(gaps, limit - 1.0, gaps)
+    if foretold > SURELY and claim.first.counts and _drawn_gap(known[0], known[1], limit) < foretold:
+        name, p = "two binomials of drawn decisions", _drawn_gap(first, second, limit)
+    else:
+        name, p = (
+            "two-sample betting",
+            betting(limit - _differences(first, second), limit - 1.0, gaps),
+        )
+    return Tested(min(1.0, p + spent), name)
+
+
+def _drawn_gap(first: FloatArray, second: FloatArray, limit: float) -> float:
+    """Draw the decisions of a mixture once; both groups' hits are then binomial."""
+    random = np.random.default_rng(SEED)
+    x, y = (float((random.random(sample.size) < sample).sum()) for sample in (first, second))
+    return binomial_gap((x, y), (first.size, second.size), limit)
 
 
 def _differences(first: FloatArray, second: FloatArray) -> FloatArray:
