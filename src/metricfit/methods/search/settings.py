@@ -62,9 +62,9 @@ class Settings:
     missed: float = 0.002
     clearly: float = 0.002
     most_weights: int = 64
-    spent: float = 0.004
+    spent: float = 0.002
     luck: float = 0.5
-    room: float = 2.0
+    room: float = 1.0
     halvings: int = 8
     polished: int = 3
     pricings: int = 3
