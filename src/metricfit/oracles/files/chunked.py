@@ -91,13 +91,6 @@ class ChunkedRows:
             yield RowArrays(proba, labels, cells, weights)
             start += len(proba)
 
-    def in_memory(self) -> Rows:
-        """Return the same rows as arrays."""
-        rows = joined(list(self.blocks(check=True)))
-        assert rows.labels is not None
-        weights = None if rows.weights is None else rows.weights / self.totals.sum()
-        return Rows(rows.proba, rows.labels, rows.cells, weights, self.axes)
-
 
 class Codes:
     """Label, cell and weight of each row, appended once and read again and again: 1 to 16 bytes per row."""
