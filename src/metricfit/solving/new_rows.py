@@ -22,8 +22,8 @@ from metricfit.trust.confidence import confirm
 from metricfit.trust.expected import expected
 from metricfit.trust.judgement import evidence, judge
 
-#: A search on counted labels takes time in proportion to the rows, in each fold. Of 1,000,000 x 10 it took 11 times as long
-#: as the solve itself; the sample of 50,000 rows says the same within its interval.
+#: A search on counted labels takes time in proportion to the rows, in each fold: of 1,000,000 x 10 eleven times as long
+#: as the solve itself. The sample of 50,000 rows says the same within its interval.
 MOST_SEARCHED = 200_000
 
 
@@ -66,8 +66,8 @@ def with_expected(
 ) -> Result:
     """Return a result with what to expect on new rows; the oracle is the one that it was solved with.
 
-    Data that is not in memory, and more rows than `MOST_SEARCHED` whose labels are counted, are judged by the sample that
-    the oracle keeps. The callback of the options is for
+    Data that is not in memory, and more rows than `MOST_SEARCHED` whose labels are counted, are judged by the sample
+    that the oracle keeps. The callback of the options is for
     the solve itself; ``callback`` is called after each step in a fold, and may raise to give up.
     """
     rows = judging_rows(oracle)

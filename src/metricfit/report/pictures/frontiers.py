@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from metricfit.report.pictures.style import Style, plain
 from metricfit.report.words import named
 from metricfit.result import Result
 from metricfit.tradeoff import Frontier, Point, trace
+from metricfit.tradeoff.monotone import monotone
 
 # Levels that a picture of a result has, and lines that a picture of a grid has at most.
 LEVELS, LINES = 25, 5
@@ -70,8 +72,12 @@ class FrontierDisplay(Display):
         kept = tuple(c for c in problem.constraints if c is not traded)
         shared = type(problem)(problem.objective, kept)
         front = trace(shared, (traded,), levels, result.origin.oracle, result.origin.options)
-        record = result.constraints[constraint]
-        return cls(front, Point((traded.limit,), result, (record.value,)))
+        chosen = Point((traded.limit,), result, (result.constraints[constraint].value,))
+        # The result keeps looser limits too, so no level may be worse than it is.
+        points = monotone(shared, front.traded, [*front.points, chosen], result.origin.options.tol)
+        strict = 1 if traded.sense == ">=" else -1
+        ordered = sorted(points, key=lambda point: strict * point.levels[0])
+        return cls(replace(front, points=tuple(ordered)), chosen)
 
     @classmethod
     def from_estimator(cls, estimator: Any, constraint: int = 0, levels: Any = LEVELS) -> Self:
