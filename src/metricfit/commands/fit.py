@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from shlex import quote
 
@@ -86,12 +85,24 @@ def run(options: Namespace) -> int:
         result.policy.save(options.out)
     if options.report is not None:
         with blamed_on(DataError, f"--report {options.report}: "), kept():
-            result.report(options.report, made_by=f"metricfit {shlex.join(options.argv)}")
+            result.report(options.report, made_by=f"metricfit {as_typed(options.argv)}")
     _report(problem, result, oracle, options)
     lost = [f"{r.name}, violated by {r.violation:.3g}" for r in result.constraints if r.violation > FEASIBLE]
     if lost:
         raise Infeasible(f"the policy does not keep {'; '.join(lost)}. Give the search more time")
     return DONE
+
+
+def as_typed(words: Sequence[str]) -> str:
+    """Return arguments as a person types them in a shell: texts with quotes in them between double quotes.
+
+    Examples
+    --------
+    >>> print(as_typed(["fit", "a b.csv", "--subject-to", "recall('yes') >= 0.5"]))
+    fit 'a b.csv' --subject-to "recall('yes') >= 0.5"
+    """
+    plain = [f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else quote(word) for word in words]
+    return " ".join(plain)
 
 
 def _solve(problem: Problem, oracle: OracleBase, options: Namespace) -> Result:

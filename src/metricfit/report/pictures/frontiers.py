@@ -72,9 +72,13 @@ class FrontierDisplay(Display):
         kept = tuple(c for c in problem.constraints if c is not traded)
         shared = type(problem)(problem.objective, kept)
         front = trace(shared, (traded,), levels, result.origin.oracle, result.origin.options)
-        chosen = Point((traded.limit,), result, (result.constraints[constraint].value,))
-        # The result keeps looser limits too, so no level may be worse than it is.
-        points = monotone(shared, front.traded, [*front.points, chosen], result.origin.options.tol)
+        record = result.constraints[constraint]
+        chosen = Point((traded.limit,), result, (record.value,))
+        # The result keeps looser limits too, so no level may be worse than it is. On a frontier the traded one is last.
+        others = tuple(one for one in result.constraints if one is not record)
+        candidate = replace(result, constraints=(*others, record), expected=None)
+        known = [*front.points, replace(chosen, result=candidate)]
+        points = monotone(shared, front.traded, known, result.origin.options.tol)
         strict = 1 if traded.sense == ">=" else -1
         ordered = sorted(points, key=lambda point: strict * point.levels[0])
         return cls(replace(front, points=tuple(ordered)), chosen)
