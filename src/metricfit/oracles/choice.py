@@ -73,7 +73,7 @@ def oracle_for(
         if far:
             return ChunkedOracle(ChunkedRows(proba, decisions, settings), confusion, threads)
         classes = proba.classes
-        proba, y, sensitive_features, sample_weight, *_ = proba.arrays()
+        proba, y, sensitive_features, sample_weight, *_ = proba.arrays(missing)
     if y is None:
         raise ValueError("y is None; pass the labels of the rows, or a table that has them: mf.scores(...)")
     if hasattr(proba, "__dask_graph__"):

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from metricfit.data.attributes import MISSING
 from metricfit.data.axes import Axes
-from metricfit.data.cells import MISSING, Cells
+from metricfit.data.cells import Cells
 from metricfit.data.labels import encode_labels
 from metricfit.data.validation import check_lengths, check_weights
 from metricfit.functions.binding import Binding

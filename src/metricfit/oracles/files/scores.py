@@ -182,9 +182,16 @@ class ScoreFiles:
 
     # What a person's table is checked by, whole or some rows after the other
 
-    def arrays(self) -> Arrays:
-        """Return all rows, checked."""
-        return self._checked(self.table.whole([*self.columns, *self.others]), self.n_rows)
+    def arrays(self, missing: str = "error") -> Arrays:
+        """Return all rows, checked; attributes may be null where missing values are a cell of their own."""
+        names = [*self.columns, *self.others]
+        table = self.table.whole(names)
+        if isinstance(self.table, ArrowFiles):
+            allowed = self.attributes if missing == "cell" else ()
+            if any(table[name].null_count for name in names if name not in allowed):
+                for _ in self.table.batches(names, TUNED.part_rows, nulls=allowed):
+                    pass  # the batch with the null raises, naming the file
+        return self._checked(table, self.n_rows)
 
     def chunks(
         self,
