@@ -79,7 +79,7 @@ def test_excerpts_are_those_of_the_files(name, path, code):
 def test_links_and_files_lead_somewhere(name):
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", TEXTS[name])
     assert [link for link in links if not (PAGES[name].parent / link).exists()] == []
-    paths = re.findall(r"`((?:src|tests|docs|benchmarks|metricfit)/[\w/.-]+)`", TEXTS[name])
+    paths = re.findall(r"`((?:src|tests|docs|examples|benchmarks|metricfit)/[\w/.-]+)`", TEXTS[name])
     assert [p for p in paths if not ((ROOT / p).exists() or (ROOT / "src" / p).exists())] == []
 
 

@@ -1,12 +1,15 @@
 """Trade-offs: equal to single solves, monotone, honest about levels that cannot be kept."""
 
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
 
 import metricfit as mf
 from metricfit.datasets import make_fraud_triage
+from metricfit.exceptions import Unsolved
+from metricfit.methods.master.master import Master
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.remembering import Remembering
 
@@ -216,3 +219,25 @@ def test_points_have_full_results(data, front):
     assert result.policy.provenance["constraints"] == [str(result.origin.problem.constraints[0])]
     assert result.counted.rows == 3000
     assert result.origin.problem.constraints[0].limit == front[1].levels[0]
+
+
+def test_a_solver_that_fails_now_and_then_costs_no_level(data, monkeypatch):
+    """Levels without a mixture of their own take the best policy that keeps them, and claim no more than is known."""
+    solve, calls = Master.solve, count()
+
+    def failing(self, columns, alpha):
+        if next(calls) % 3 == 2:
+            raise Unsolved("no solver today")
+        return solve(self, columns, alpha)
+
+    levels = np.linspace(0.5, 0.9, 25)
+    sound = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels, confusion="model")
+    monkeypatch.setattr("metricfit.methods.master.pool.Master.solve", failing)
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels, confusion="model")
+    assert len(front) == 25
+    for point, reference in zip(front, sound, strict=True):
+        assert point.feasible
+        assert point.result.constraints[-1].value >= point.levels[0] - 1e-9
+        assert point.result.value <= reference.result.bound + 1e-6
+        assert point.result.value >= reference.result.value - 0.02
+        assert point.result.status != "optimal" or point.result.gap <= 1e-4

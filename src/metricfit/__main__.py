@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metricfit.commands.interrupt import leave_on_interrupt
+from metricfit.commands.terminal.interrupt import leave_on_interrupt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

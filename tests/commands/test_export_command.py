@@ -12,8 +12,7 @@ from command_line import FLOOR, PROBA, fails, fit
 from optional import optional
 
 import metricfit as mf
-from metricfit.cli import DIALECTS, main
-from metricfit.policy.export import dialects
+from metricfit.cli import main
 
 onnx = optional("onnx")
 
@@ -53,10 +52,6 @@ def test_python_is_printed_or_written(policy, capsys):
 def test_onnx_is_written(policy):
     assert export("--to", "onnx", "--out", "rule.onnx") == 0
     assert onnx.load("rule.onnx") == policy.to_onnx()
-
-
-def test_dialects_of_the_command_line_are_those_that_there_are():
-    assert tuple(dialects.DIALECTS) == DIALECTS
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,26 @@
 """Tables that are larger than memory: the command line reads them block by block, as Python does."""
 
+import json
+from functools import partial
+
 import numpy as np
+import pandas as pd
 import pytest
-from command_line import CLASSES, FLOOR, PROBA, fails, fit
+from command_line import CLASSES, FLOOR, PROBA, apply, fails, fit
 
 import metricfit as mf
-from metricfit.commands import fit as fit_command
-from metricfit.commands import scores
+from metricfit.cli import main
 from metricfit.oracles import choice
+from metricfit.oracles.files.scores import ScoreFiles
+from metricfit.oracles.settings import TUNED
 
 pa = pytest.importorskip("pyarrow")
+
+
+def read_in_parts(monkeypatch):
+    """Let tables be read 700 rows at a time."""
+    small, chunks = TUNED._replace(batch_entries=4 * 700), ScoreFiles.chunks
+    monkeypatch.setattr(ScoreFiles, "chunks", lambda *given: chunks(*given, settings=small))
 
 
 @pytest.fixture
@@ -19,9 +30,8 @@ def large(monkeypatch):
     def refuse(*args, **options):
         raise AssertionError("the whole table was read")
 
-    for module in (choice, scores):
-        monkeypatch.setattr(module, "is_large", lambda *_: True)
-    monkeypatch.setattr(fit_command, "read_scores", refuse)
+    monkeypatch.setattr(choice, "is_large", lambda *_: True)
+    monkeypatch.setattr(ScoreFiles, "arrays", refuse)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
@@ -54,7 +64,67 @@ def test_a_folder_of_files_is_one_table(folder, frame):
 
 def test_what_needs_all_rows_at_once_is_refused(folder, frame, large, capsys):
     frame.to_parquet("scores.parquet")
-    for option in (["--normalize"], ["--subject-to", FLOOR, "--confidence", "0.9"]):
-        fails(
-            capsys, (fit(*option, scores="scores.parquet"), 2), option[-2] if len(option) > 2 else option[0]
+    for option in (["--unseen", "overall"], ["--subject-to", FLOOR, "--confidence", "0.9"]):
+        fails(capsys, (fit(*option, scores="scores.parquet"), 2), option[-2], "needs all rows in memory")
+
+
+def test_large_tables_are_divided_by_their_sums(folder, frame, large):
+    frame.assign(**{name: 3 * frame[name] for name in PROBA}).to_parquet("scores.parquet")
+    frame.to_parquet("right.parquet")
+    policies = []
+    for name, option in (("scores", ["--normalize"]), ("right", [])):
+        assert fit("--confusion", "model", *option, scores=f"{name}.parquet", out=f"{name}.json") == 0
+        policies.append(mf.Policy.load(f"{name}.json").decision_proba(frame[PROBA].to_numpy()))
+    np.testing.assert_allclose(*policies, atol=1e-6)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
+@pytest.mark.parametrize("randomize", ["hash", "draw"])
+def test_tables_are_decided_some_rows_after_the_other(folder, frame, monkeypatch, ending, randomize):
+    frame.to_parquet("scores.parquet")
+    assert fit("--subject-to", FLOOR, "--attribute", "region", scores="scores.parquet") == 0
+    policy = mf.Policy.load("policy.json")
+    read_in_parts(monkeypatch)
+    options = ["--keep", "id", "region", "--with-probabilities", "--randomize", randomize, "--seed", "3"]
+    assert apply(*options, scores="scores.parquet", out=f"decisions.{ending}") == 0
+    reader = {
+        "parquet": pd.read_parquet,
+        "arrow": pd.read_feather,
+        "csv": partial(pd.read_csv, dtype={"id": str}),
+    }
+    made = reader[ending](f"decisions.{ending}")
+    proba, groups = frame[[f"p_{c}" for c in policy.axes.classes]].to_numpy(), frame[["region"]]
+    expected = policy.decide(proba, groups, randomize, 3)
+    assert made["decision"].tolist() == expected.tolist()
+    assert made["id"].tolist() == frame["id"].tolist()
+    chances = made[[f"decision_proba_{d}" for d in policy.axes.decisions]].to_numpy()
+    np.testing.assert_allclose(chances, policy.decision_proba(proba, groups), atol=1e-12)
+
+
+def test_evaluation_adds_up_over_parts_of_the_rows(folder, frame, monkeypatch, capsys):
+    """Rows of one group after the other, so that no part has all groups."""
+    frame.sort_values("region").to_parquet("scores.parquet")
+    assert fit("--subject-to", FLOOR, "--attribute", "region", scores="scores.parquet") == 0
+    capsys.readouterr()
+    asked = [
+        "evaluate",
+        "policy.json",
+        "scores.parquet",
+        "--proba-prefix",
+        "p_",
+        "--label",
+        "label",
+        "--json",
+    ]
+    asked += ["--weight", "weight", "--by", "region"]
+    assert main(asked) == 0
+    whole = json.loads(capsys.readouterr().out)
+    read_in_parts(monkeypatch)
+    assert main(asked) == 0
+    parts = json.loads(capsys.readouterr().out)
+    assert len(whole["metrics"]) == 10
+    for a, b in zip(whole["metrics"], parts["metrics"], strict=True):
+        assert (a["metric"], a["group"]) == (b["metric"], b["group"])
+        np.testing.assert_allclose(
+            [a[k] for k in ("value", "low", "high")], [b[k] for k in ("value", "low", "high")], atol=1e-9
         )

@@ -35,7 +35,14 @@ def test_evaluate_needs_no_metrics(folder, capsys):
     assert main([*EVALUATE, "--by", "region", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {row["group"] for row in found["metrics"]} == {"all", "east", "north", "south", "west"}
-    assert found["limits"] == [{"constraint": FLOOR, "verdict": "holds"}]
+    (limit,) = found["limits"]
+    assert (limit["constraint"], limit["limit"]) == (FLOOR, 0.85)
+    assert limit["low"] < 0.85 <= limit["value"] + 1e-9 < limit["high"]
+    assert (limit["verdict"], limit["holds_here"]) == ("cannot tell", True)
+    limits = ["precision('fraud') >= 0.5", "precision('fraud') <= 0.5"]
+    assert main([*EVALUATE, "--json", "--metric", *limits]) == 1
+    found = json.loads(capsys.readouterr().out)["limits"]
+    assert [limit["verdict"] for limit in found] == ["holds", "broken"]
 
 
 def test_a_broken_limit_has_an_exit_code_of_its_own(folder, frame, capsys):

@@ -123,9 +123,14 @@ def test_apply_refuses_what_does_not_fit(folder, frame, capsys):
     assert fit("--attribute", "region") == 0
     capsys.readouterr()
     frame.assign(region="moon").to_csv("moon.csv", index=False)
-    frame.drop(columns=["p_fraud", "region"]).to_csv("less.csv", index=False)
+    frame.drop(columns=["p_fraud"]).to_csv("less.csv", index=False)
     fails(capsys, (apply(scores="moon.csv"), 4), "not seen in fit", "'moon'")
-    fails(capsys, (apply(scores="less.csv"), 4), "--proba-prefix p_: ", "columns of the policy: 'p_fraud'")
+    fails(
+        capsys,
+        (apply(scores="less.csv"), 4),
+        "--proba-prefix p_: ",
+        "there are no probability columns 'p_fraud'",
+    )
     frame.drop(columns="region").to_csv("nowhere.csv", index=False)
     fails(capsys, (apply(scores="nowhere.csv"), 4), "the policy needs the attribute 'region': unknown column")
     fails(capsys, (apply(scores="absent.csv"), 4), "absent.csv: No such file", "check the path")

@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from metricfit.commands import summary, terminal
+from metricfit.commands.terminal import printing as terminal
+from metricfit.commands.terminal import summary
 from metricfit.methods.walk.history import Record
 from metricfit.methods.walk.progress import Progress
 

@@ -23,6 +23,7 @@ INSTRUMENTED = [
         "metricfit.commands",
         "metricfit.data",
         "metricfit.oracles.files",
+        "metricfit.tables",
     ),
     "json",
 ]

@@ -18,11 +18,10 @@ import pandas as pd
 from sklearn.dummy import DummyClassifier
 
 import metricfit as mf
-from metricfit.commands.errors import CommandError
-from metricfit.commands.scores import Scores, read_scores
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.oracles.files.chunked import ChunkedRows
+from metricfit.oracles.files.scores import Arrays, ScoreFiles
 from metricfit.policy import ModelPolicy, Policy, PolicyFileError, Rule, archive
 from metricfit.policy import file as policy_file
 
@@ -99,25 +98,26 @@ ENDINGS = ("csv", "parquet", "arrow")
 
 
 def tables(data: bytes) -> None:
-    """Both readers of the bytes as a CSV, Parquet or Arrow file, by their first byte: at once, and block by block."""
+    """The reader of the bytes as a CSV, Parquet or Arrow file, by their first byte: at once, and block by block."""
     ending = ENDINGS[data[0] % 3] if data else "csv"
     path = FOLDER / f"scores.{ending}"
     path.write_bytes(data[1:])
     try:
-        at_once = read_scores(str(path), "p_", label="y", attributes=["g"], weight="w")
-    except CommandError as error:
+        table = ScoreFiles(str(path), "y", "p_", ["g"], "w")
+        at_once = table.arrays()
+    except ValueError as error:
         _check_length(error, 4000)
         at_once = None
     else:
         assert len(at_once.labels) == len(at_once.proba) == len(at_once.weight)
-        assert set(at_once.labels.tolist()) <= set(at_once.classes)
+        assert set(at_once.labels.tolist()) <= set(table.classes)
         np.testing.assert_allclose(at_once.proba.sum(axis=1), 1, atol=2e-3)
     if ending != "csv":
-        _block_by_block(path, at_once)
+        _block_by_block(path, at_once, () if at_once is None else table.classes)
 
 
-def _block_by_block(path: Path, at_once: Scores | None) -> None:
-    """Read a table as one that is larger than memory; where both readers accept it, they read the same."""
+def _block_by_block(path: Path, at_once: Arrays | None, classes: tuple[object, ...]) -> None:
+    """Read a table as one that is larger than memory; where both ways accept it, they read the same."""
     try:
         rows = ChunkedRows(mf.scores(path, label="y", proba_prefix="p_", attributes="g", weight="w"))
         blocks = list(rows.blocks(check=True))
@@ -126,7 +126,7 @@ def _block_by_block(path: Path, at_once: Scores | None) -> None:
         return
     proba = np.concatenate([block.proba for block in blocks])
     assert len(proba) == len(rows)
-    if at_once is not None and rows.axes.classes == at_once.classes:
+    if at_once is not None and rows.axes.classes == classes:
         np.testing.assert_array_equal(proba, at_once.proba)
         labels = np.concatenate([block.labels for block in blocks])
         assert [rows.axes.classes[code] for code in labels] == at_once.labels.tolist()

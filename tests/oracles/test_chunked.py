@@ -196,10 +196,12 @@ def test_codes_beyond_their_share_of_memory_go_to_a_file(tmp_path, data):
     rows = ChunkedRows(source, settings=SMALL._replace(spool=100))
     assert rows.codes.file._rolled
     memory = Rows.of(proba, labels, sensitive_features=frame, sample_weight=weight)
-    again = rows.in_memory()
-    np.testing.assert_array_equal(again.labels, memory.labels)
-    np.testing.assert_array_equal(again.cells, memory.cells)
-    np.testing.assert_allclose(again.weights, memory.weights, rtol=1e-14)
+    again = list(rows.blocks())
+    for name in ("labels", "cells"):
+        joined = np.concatenate([getattr(block, name) for block in again])
+        np.testing.assert_array_equal(joined, getattr(memory, name))
+    weights = np.concatenate([block.weights for block in again])
+    np.testing.assert_allclose(weights / weights.sum(), memory.weights, rtol=1e-14)
 
 
 def test_pages_are_given_back_behind_the_pass(tmp_path, monkeypatch):
@@ -370,8 +372,10 @@ def test_columns_that_are_not_there(tmp_path, data, options, words):
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("none.parquet", "there is no file"),
-        ("table.csv", r"files of one kind.*'\.csv'"),
+        ("none.parquet", "No such file"),
+        ("table.csv", "No such file"),
+        (["a.csv", "b.csv"], r"files of one kind.*one \.csv file"),
+        ("table.txt", r"files of one kind.*'\.txt'"),
         ([], "empty list"),
         (3, "must be a file"),
         (["a.parquet", "b.arrow"], "files of one kind"),

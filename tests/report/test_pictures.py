@@ -18,9 +18,9 @@ from metricfit.report import (
     ReliabilityDisplay,
     WeightsDisplay,
 )
+from metricfit.report.pictures.style import plain
+from metricfit.report.pictures.weights import scores
 from metricfit.report.rates import bins, rate, wilson
-from metricfit.report.style import plain
-from metricfit.report.weights import scores
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from metricfit.trust import OutOfFold, class_proba, cross_fit, weight_argument
+from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, weight_argument
 
 pl = optional("polars")
 pa = optional("pyarrow")

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from metricfit.commands import as_json, summary
+from metricfit.commands.arguments import kinds
+from metricfit.commands.arguments.outputs import add_force, add_json, add_table, check_output, table_format
+from metricfit.commands.arguments.policy import add_policy, load_policy
+from metricfit.commands.arguments.rows import add_scores, reading, score_table
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on
-from metricfit.commands.policy_files import load_policy
-from metricfit.commands.scores import read_scores
-from metricfit.commands.tables import check_output, format_of, read_columns, write_columns
-from metricfit.commands.terminal import show
+from metricfit.commands.terminal import as_json, summary
+from metricfit.commands.terminal.interrupt import kept
+from metricfit.commands.terminal.printing import show
+from metricfit.oracles.files.scores import Arrays
+from metricfit.policy import Policy
+from metricfit.tables.writing import table_writer
 from metricfit.types import Label
 
 DECISION = "decision"
@@ -23,39 +28,87 @@ DECISION = "decision"
 WHOLE = re.compile("0|-?[1-9][0-9]{0,19}")
 
 
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = (
+        "example:\n  metricfit apply policy.json new.parquet --proba-prefix p_ --out decisions.parquet"
+    )
+    add_policy(parser)
+    add_scores(parser)
+    parser.add_argument(
+        "--randomize",
+        choices=("hash", "draw", "never"),
+        default="hash",
+        help="which rule of the mixture a row gets: by a hash of the row (default), by a draw, or always one",
+    )
+    parser.add_argument("--seed", type=kinds.seed, help="salt of the hash, or seed of the draw")
+    parser.add_argument(
+        "--key",
+        metavar="COL",
+        help="column that the hash tells rows apart by, such as the number of a case, in place of the probabilities",
+    )
+    parser.add_argument(
+        "--keep", metavar="COL", nargs="+", action="extend", default=[], help="columns to copy to the output"
+    )
+    parser.add_argument(
+        "--with-probabilities", action="store_true", help="write the probability of each decision too"
+    )
+    add_table(parser)
+    add_force(parser)
+    add_json(parser)
+
+
 def run(options: Namespace) -> int:
     """Write a table with a decision for each row, in the order of the rows."""
     check_output(options.out, options.scores, options.policy, force=options.force)
-    verbatim = format_of(options.out) == "csv"
+    verbatim = table_format(options.out) == "csv"
     policy = load_policy(options.policy)
-    scores = read_scores(
-        options.scores,
-        options.proba_prefix,
-        policy=policy,
-        normalize=options.normalize,
-    )
-    with blamed_on(DataError, f"{options.scores}: "):
-        key = None if options.key is None else _key(options.scores, options.key)
-        made = policy.decide(scores.proba, scores.attributes, options.randomize, options.seed, key)
-        texts = dict(zip(policy.axes.decisions, _texts(policy.axes.decisions), strict=True))
-        # A column of a table has one type; a policy may decide 0, 1 or "review".
-        made = np.array([texts[d] for d in made.tolist()], dtype=str) if made.dtype == object else made
-        columns: dict[str, Any] = {DECISION: made}
-        if options.with_probabilities:
-            chances = policy.decision_proba(scores.proba, scores.attributes)
-            columns |= {f"{DECISION}_proba_{text}": chances[:, j] for j, text in enumerate(texts.values())}
-    kept = _kept(options.scores, options.keep, columns, verbatim)
-    write_columns(options.out, kept | columns)
-    counts = Counter(made.tolist())
-    found = {d: counts[text if made.dtype.kind == "U" else d] for d, text in texts.items()}
+    asked = [*([("--key", options.key)] if options.key else []), *(("--keep", name) for name in options.keep)]
+    table = score_table(options, policy=policy, copied=asked)
+    texts = dict(zip(policy.axes.decisions, _texts(policy.axes.decisions), strict=True))
+    # One generator for all chunks draws the numbers that one for all rows would.
+    state = np.random.default_rng(options.seed) if options.randomize == "draw" else options.seed
+    counts: Counter[Label] = Counter()
+    with (
+        blamed_on(DataError, f"{options.out}: "),
+        kept(),
+        table_writer(options.out) as writer,
+        reading(table.path),
+    ):
+        for chunk in table.chunks(options.key, list(dict.fromkeys(options.keep)), verbatim):
+            columns = _decided(policy, chunk, texts, options, state)
+            taken = [name for name in chunk.kept if name in columns]
+            if taken:
+                raise UsageError(
+                    f"--keep {taken[0]}: the output has a column of that name; rename it in {options.scores}"
+                )
+            writer.append(dict(chunk.kept) | columns)
+            counts.update(columns[DECISION].tolist())
+    found = {d: counts[text if text in counts else d] for d, text in texts.items()}
+    total = sum(found.values())
     if options.json:
-        shares = [{"decision": d, "rows": n, "share": n / max(len(made), 1)} for d, n in found.items()]
-        as_json.show({"rows": len(made), "decisions": shares, "out": options.out})
+        shares = [{"decision": d, "rows": n, "share": n / max(total, 1)} for d, n in found.items()]
+        as_json.show({"rows": total, "decisions": shares, "out": options.out})
         return DONE
     rows = [["decision", "rows", "share"]]
-    rows += [[texts[d], f"{n:,}", f"{n / max(len(made), 1):.1%}"] for d, n in found.items()]
-    show(f"{len(made):,} rows of {options.scores} decided, written to {options.out}", summary.table(rows))
+    rows += [[texts[d], f"{n:,}", f"{n / max(total, 1):.1%}"] for d, n in found.items()]
+    show(f"{total:,} rows of {options.scores} decided, written to {options.out}", summary.table(rows))
     return DONE
+
+
+def _decided(
+    policy: Policy, chunk: Arrays, texts: dict[Label, str], options: Namespace, state: Any
+) -> dict[str, Any]:
+    """Return the columns that are written of some rows."""
+    key = None if chunk.key is None else _keys(chunk.key)
+    made = policy.decide(chunk.proba, chunk.attributes, options.randomize, state, key)
+    # A column of a table has one type; a policy may decide 0, 1 or "review".
+    made = np.array([texts[d] for d in made.tolist()], dtype=str) if made.dtype == object else made
+    columns: dict[str, Any] = {DECISION: made}
+    if options.with_probabilities:
+        chances = policy.decision_proba(chunk.proba, chunk.attributes)
+        columns |= {f"{DECISION}_proba_{text}": chances[:, j] for j, text in enumerate(texts.values())}
+    return columns
 
 
 def _texts(decisions: Sequence[Label]) -> list[str]:
@@ -70,21 +123,10 @@ def _texts(decisions: Sequence[Label]) -> list[str]:
     return texts if len(set(texts)) == len(texts) else [repr(decision) for decision in decisions]
 
 
-def _key(path: str, name: str) -> Any:
+def _keys(column: Any) -> Any:
     """Return a column of keys. Whole numbers in a CSV file are numbers, as in any other file, if all entries are."""
-    column = read_columns(path, {name: f"--key {name}"}, text=[name])[name]
-    if format_of(path) != "csv":
+    if type(column).__module__.partition(".")[0] == "pyarrow":
         return column
     values = column.tolist()
     whole = all(isinstance(text, str) and WHOLE.fullmatch(text) for text in values)
     return [int(text) for text in values] if whole else column
-
-
-def _kept(path: str, names: list[str], made: dict[str, Any], verbatim: bool) -> dict[str, Any]:
-    if not names:
-        return {}
-    for name in names:
-        if name in made:
-            raise UsageError(f"--keep {name}: the output has a column of that name; rename it in {path}")
-    table = read_columns(path, {name: f"--keep {name}" for name in names}, text=verbatim)
-    return {name: table[name] for name in dict.fromkeys(names)}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from typing import Any
 
-from metricfit.commands import summary
 from metricfit.commands.errors import DONE
+from metricfit.commands.terminal import summary
 from metricfit.data.confusion import Confusion
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.policy import Policy
@@ -75,6 +75,10 @@ class Demo:
     unfair: Result
     fitted: Half
     held_out: Half
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Declare no arguments: the data are generated."""
 
 
 def run(options: Namespace) -> int:

@@ -3,20 +3,56 @@
 from __future__ import annotations
 
 import math
-from argparse import Namespace
-from typing import Any
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
-from metricfit.commands import as_json, summary
-from metricfit.commands.errors import BROKEN, DONE, DataError, UsageError, blamed_on, blamed_on_text
-from metricfit.commands.policy_files import load_policy
-from metricfit.commands.scores import read_scores
-from metricfit.commands.summary import number
-from metricfit.commands.terminal import show
+import numpy as np
+
+from metricfit.commands.arguments.outputs import add_json
+from metricfit.commands.arguments.policy import add_policy, load_policy
+from metricfit.commands.arguments.rows import add_labelled, add_scores, reading, score_table
+from metricfit.commands.errors import BROKEN, DONE, UsageError, blamed_on_text
+from metricfit.commands.terminal import as_json, summary
+from metricfit.commands.terminal.printing import show
+from metricfit.commands.terminal.summary import number
+from metricfit.data.axes import Axes
+from metricfit.intervals import Evidence
 from metricfit.metrics import Constraint, Metric, parse
-from metricfit.oracles import PluginOracle, Rows
-from metricfit.policy.evaluation import check_names
+from metricfit.oracles.files.scores import Arrays
+from metricfit.policy import Policy
+from metricfit.policy.evaluation import check_names, evidence_of, joined, tabulated
 from metricfit.policy.provenance import asked
-from metricfit.report.expected import of_most_probable, of_policy
+from metricfit.types import FloatArray
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = (
+        "A limit holds, or is broken, when the whole interval lies on that side of it; else these rows cannot tell.\n"
+        "The exit code is 1 when a limit is broken."
+    )
+    add_policy(parser)
+    add_scores(parser)
+    add_labelled(parser)
+    parser.add_argument(
+        "--attribute",
+        metavar="COL",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="attributes of the metrics that the policy itself does not use",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="TEXT",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="metrics or constraints to evaluate; by default those that the policy was fitted for",
+    )
+    add_json(parser)
+    parser.add_argument("--by", metavar="COL", nargs="+", help="attributes: the metrics of each group, too")
 
 
 def run(options: Namespace) -> int:
@@ -27,103 +63,155 @@ def run(options: Namespace) -> int:
     if not given:
         objective, constraints = asked(policy.provenance)
         given = [*([] if objective is None else [objective]), *constraints]
-    metrics = [m.metric if isinstance(m, Constraint) else m for m in given]
-    scores = read_scores(
-        options.scores,
-        options.proba_prefix,
+        if not given and options.by:
+            raise UsageError(
+                "--by: the policy does not say what it was fitted for; name metrics with --metric"
+            )
+    metrics = list(
+        {str(m): m for m in (g.metric if isinstance(g, Constraint) else g for g in given)}.values()
+    )
+    table = score_table(
+        options,
         label=options.label,
         attributes=[*options.attribute, *(options.by or [])],
         weight=options.weight,
         policy=policy,
-        normalize=options.normalize,
     )
-    with blamed_on(DataError, f"{options.scores}: "):
-        rows = Rows.of(
-            scores.proba,
-            scores.labels,
-            classes=scores.classes,
-            decisions=policy.axes.decisions,
-            sensitive_features=scores.attributes,
-            sample_weight=scores.weight,
-        )
-        oracle = PluginOracle(rows)
-        before, after = of_most_probable(oracle), of_policy(policy, oracle, scores.attributes)
+    with reading(options.scores):
+        before, seen = _seen(policy, table.chunks())
     for metric in metrics:
         with blamed_on_text(f"--metric {metric}"):
-            check_names([metric], rows.axes)
-    blocks = [
-        f"{options.policy} on {len(rows):,} rows of {options.scores}, judged by its decision probabilities",
-        "" if before is None else summary.rates_table([("", before, after)]),
-        summary.other_decisions(after),
-    ]
-    verdicts: list[tuple[str, str]] = []
-    records: list[dict[str, Any]] = []
+            check_names([metric], seen.axes)
+    limits: list[Limit] = []
+    frame = None
     if metrics:
-        with blamed_on(DataError, f"{options.scores}: "):
-            frame = policy.evaluate(
-                scores.proba, scores.labels, metrics, scores.attributes, scores.weight, options.by
-            )
-        found, verdicts = _table(frame, given)
-        blocks.append(found)
-        records = frame.to_dict("records")
-    elif options.by:
-        raise UsageError("--by: the policy does not say what it was fitted for; name metrics with --metric")
+        with reading(options.scores):
+            frame = tabulated(seen, metrics, options.by)
+        limits = _limits(frame, given)
     if options.json:
-        limits = [{"constraint": name, "verdict": word} for name, word in verdicts]
-        document = {"policy": options.policy, "rows": len(rows), "metrics": records, "limits": limits}
-        as_json.show(document | as_json.of_rates(before, after))
+        document = {"policy": options.policy, "rows": table.n_rows}
+        document["metrics"] = [] if frame is None else frame.to_dict("records")
+        document["limits"] = [limit.document() for limit in limits]
+        argmax = None if before is None else before.confusion
+        as_json.show(document | as_json.of_rates(argmax, seen.confusion))
     else:
-        show(*blocks)
-    return BROKEN if any(word == "broken" for _, word in verdicts) else DONE
+        show(
+            f"{options.policy} on {table.n_rows:,} rows of {options.scores}, judged by its decision probabilities",
+            "" if before is None else summary.rates_table([("", before.confusion, seen.confusion)]),
+            summary.other_decisions(seen.confusion),
+            "" if frame is None else _table(frame, limits),
+        )
+    return BROKEN if any(limit.verdict == "broken" for limit in limits) else DONE
 
 
-def _table(frame: Any, given: list[Metric | Constraint]) -> tuple[str, list[tuple[str, str]]]:
-    """Return metrics with intervals, limits and verdicts, and each constraint's verdict."""
-    limits: dict[str, list[Constraint]] = {}
-    for one in given:
-        if isinstance(one, Constraint):
-            limits.setdefault(str(one.metric), []).append(one)
-    grouped = "group" in frame
-    lines = [["metric", *(["group"] if grouped else []), "value", "95 % interval", "limit", ""]]
-    verdicts = []
-    for row in frame.to_dict("records"):
-        ends = f"[{number(row['low'])}, {number(row['high'])}]"
-        start = [row["metric"], *([row["group"]] if grouped else []), number(row["value"]), ends]
-        whole = not grouped or row["group"] == "all"
-        known: list[Constraint | None] = list(limits.get(row["metric"], [])) if whole else []
-        for constraint in known or [None]:
-            if constraint is None:
-                lines.append([*start, "", ""])
-                continue
-            word = verdict(constraint, row["value"], row["low"], row["high"])
-            verdicts.append((str(constraint), word))
-            lines.append([*start, f"{constraint.sense} {constraint.limit:g}", WORDS[word]])
-    return summary.table(lines), verdicts
+def _seen(policy: Policy, chunks: Iterable[Arrays]) -> tuple[Evidence | None, Evidence]:
+    """Return what the rows tell about the most probable class, if that is a decision, and about the policy."""
+    before, after = [], []
+    for chunk in chunks:
+        told = (chunk.labels, chunk.attributes, chunk.weight)
+        after.append(evidence_of(policy, chunk.proba, *told))
+        if (policy.axes.match >= 0).any():
+            before.append(evidence_of(_MostProbable(policy), chunk.proba, *told))
+    return joined(before) if before else None, joined(after)
 
 
+class _MostProbable(NamedTuple):
+    """The policy of deciding the most probable class that is a decision."""
+
+    policy: Policy
+
+    @property
+    def axes(self) -> Axes:
+        return self.policy.axes
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        return {}
+
+    def decision_proba(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
+        named = np.flatnonzero(self.axes.match >= 0)
+        likely = np.asarray(proba)[:, self.axes.match[named]]
+        # Of several equal ones the last, as everywhere.
+        made = named[likely.shape[1] - 1 - likely[:, ::-1].argmax(axis=1)]
+        return np.eye(self.axes.k)[made]
+
+
+#: What the verdicts are called at the terminal.
 WORDS = {
     "holds": "holds",
-    "unsure": "missed here, but by no more than chance explains",
+    "holds here": "holds here, but the interval reaches beyond the limit",
+    "missed here": "missed here, but by no more than chance explains",
     "broken": "BROKEN",
     "unknown": "no rows to tell",
 }
 
 
-def verdict(constraint: Constraint, value: float, low: float, high: float) -> str:
-    """Return whether a limit holds on rows: "holds", "broken" beyond the interval, "unsure" in between, or "unknown".
+class Limit(NamedTuple):
+    """A constraint on the rows evaluated."""
 
-    Examples
-    --------
-    >>> import metricfit as mf
-    >>> floor = mf.recall(1) >= 0.8
-    >>> verdict(floor, 0.82, 0.78, 0.86), verdict(floor, 0.79, 0.75, 0.83), verdict(floor, 0.7, 0.6, 0.78)
-    ('holds', 'unsure', 'broken')
-    """
-    if math.isnan(value):
-        return "unknown"
-    inside = value >= constraint.limit if constraint.sense == ">=" else value <= constraint.limit
-    best = high >= constraint.limit if constraint.sense == ">=" else low <= constraint.limit
-    # A limit that holds up to rounding holds.
-    if inside or abs(value - constraint.limit) <= 1e-9:
-        return "holds"
-    return "unsure" if best else "broken"
+    constraint: Constraint
+    value: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> str:
+        """``holds`` or ``broken`` with all of the interval; else ``holds here``, ``missed here`` or ``unknown``.
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> floor = mf.recall(1) >= 0.8
+        >>> Limit(floor, 0.85, 0.81, 0.88).verdict, Limit(floor, 0.82, 0.78, 0.86).verdict
+        ('holds', 'holds here')
+        >>> Limit(floor, 0.79, 0.75, 0.83).verdict, Limit(floor, 0.7, 0.6, 0.78).verdict
+        ('missed here', 'broken')
+        """
+        if math.isnan(self.value):
+            return "unknown"
+        sign = 1 if self.constraint.sense == ">=" else -1
+        # A limit that holds up to rounding holds.
+        value, *ends = (
+            sign * (end - self.constraint.limit) + 1e-9 for end in (self.value, self.low, self.high)
+        )
+        if value >= 0:
+            return "holds" if min(ends) >= 0 else "holds here"
+        return "missed here" if max(ends) >= 0 else "broken"
+
+    def document(self) -> dict[str, Any]:
+        """Return what scripts are told."""
+        word = self.verdict
+        return {
+            "constraint": str(self.constraint),
+            "limit": self.constraint.limit,
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "holds_here": None if word == "unknown" else word.startswith("holds"),
+            "verdict": word if word in ("holds", "broken") else "cannot tell",
+        }
+
+
+def _limits(frame: Any, given: Sequence[Metric | Constraint]) -> list[Limit]:
+    """Return the constraints with what they came to on all rows."""
+    rows = frame[frame["group"] == "all"] if "group" in frame else frame
+    found = {row["metric"]: (row["value"], row["low"], row["high"]) for row in rows.to_dict("records")}
+    constraints = {str(one): one for one in given if isinstance(one, Constraint)}
+    return [Limit(one, *found[str(one.metric)]) for one in constraints.values()]
+
+
+def _table(frame: Any, limits: Sequence[Limit]) -> str:
+    """Return metrics with intervals, limits and verdicts."""
+    grouped = "group" in frame
+    lines = [["metric", *(["group"] if grouped else []), "value", "95 % interval", "limit", ""]]
+    for row in frame.to_dict("records"):
+        ends = f"[{number(row['low'])}, {number(row['high'])}]"
+        start = [row["metric"], *([row["group"]] if grouped else []), number(row["value"]), ends]
+        whole = not grouped or row["group"] == "all"
+        known = [one for one in limits if whole and str(one.constraint.metric) == row["metric"]]
+        for one in known:
+            limit = f"{one.constraint.sense} {one.constraint.limit:g}"
+            lines.append([*start, limit, WORDS[one.verdict]])
+        if not known:
+            lines.append([*start, "", ""])
+    return summary.table(lines)

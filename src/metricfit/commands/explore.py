@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 
+from metricfit.commands.arguments import kinds
+from metricfit.commands.arguments.problem import CONFUSIONS, add_limits, add_tolerance, rows_of
+from metricfit.commands.arguments.rows import add_rows
 from metricfit.commands.errors import DONE, UsageError, blamed_on_text
-from metricfit.commands.fit import rows_of
-from metricfit.commands.interrupt import kept
+from metricfit.commands.terminal.interrupt import kept
 from metricfit.explorer.asked import BadRequest
 from metricfit.explorer.door import served
 from metricfit.explorer.workbench import Workbench
 from metricfit.options import Options, threads
 from metricfit.problem import Problem
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = "example:\n  metricfit explore scores.csv --label y --proba-prefix p_ --attribute region"
+    add_rows(parser)
+    parser.add_argument(
+        "--objective", metavar="TEXT", default="g_mean", help="metric to begin with (default: g_mean)"
+    )
+    add_limits(parser)
+    parser.add_argument(
+        "--confusion",
+        choices=CONFUSIONS,
+        default="calibrated",
+        help="how rules are counted at first; calibrated probabilities (default) answer fastest",
+    )
+    add_tolerance(parser)
+    parser.add_argument("--port", metavar="N", type=kinds.port, default=0, help="default: one that is free")
+    parser.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
 
 
 def run(options: Namespace) -> int:

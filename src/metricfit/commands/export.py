@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from metricfit.commands.arguments.outputs import add_force, check_output
+from metricfit.commands.arguments.policy import add_policy, load_policy
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on, blamed_on_text
-from metricfit.commands.interrupt import kept
-from metricfit.commands.policy_files import load_policy
-from metricfit.commands.tables import check_output
+from metricfit.commands.terminal.interrupt import kept
 from metricfit.policy import Policy
 from metricfit.policy import file as policy_file
+from metricfit.policy.export.dialects import DIALECTS
 
 #: What belongs to SQL alone, and what it is if nothing is said.
 OF_SQL: dict[str, Any] = {"dialect": None, "table": "scores", "proba_prefix": "p_", "keep": []}
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = (
+        "example:\n"
+        "  metricfit export policy.json --to sql --dialect duckdb --table scores --keep id --out rule.sql"
+    )
+    add_policy(parser)
+    parser.add_argument("--to", choices=("sql", "onnx", "python"), required=True, help="what to write")
+    parser.add_argument("--dialect", choices=tuple(DIALECTS), help="dialect of SQL")
+    parser.add_argument(
+        "--table",
+        metavar="NAME",
+        default="scores",
+        help="table of the query, such as scores or schema.scores",
+    )
+    parser.add_argument(
+        "--proba-prefix",
+        metavar="P",
+        default="p_",
+        help="the probability of class c is in the column Pc (default: p_)",
+    )
+    parser.add_argument(
+        "--keep", metavar="COL", nargs="+", action="extend", default=[], help="columns to copy to the result"
+    )
+    parser.add_argument("--out", metavar="FILE", help="file to write; SQL and Python are printed without it")
+    add_force(parser)
 
 
 def run(options: Namespace) -> int:
@@ -23,7 +52,7 @@ def run(options: Namespace) -> int:
     if options.out is not None:
         check_output(options.out, options.policy, force=options.force)
     if options.to == "sql" and options.dialect is None:
-        raise UsageError("--to sql needs --dialect: duckdb, sqlite, postgres, bigquery or snowflake")
+        raise UsageError(f"--to sql needs --dialect: {', '.join(DIALECTS)}")
     for name, default in OF_SQL.items():
         if options.to != "sql" and getattr(options, name) != default:
             raise UsageError(f"--{name.replace('_', '-')} belongs to --to sql")

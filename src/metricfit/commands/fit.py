@@ -3,51 +3,70 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from shlex import quote
 
-import numpy as np
-
-from metricfit.commands import as_json, summary
-from metricfit.commands.errors import (
-    DONE,
-    INFEASIBLE,
-    CommandError,
-    DataError,
-    UsageError,
-    blamed_on,
-    blamed_on_text,
+from metricfit.commands.arguments import kinds
+from metricfit.commands.arguments.outputs import add_force, add_json, check_output, check_pictures
+from metricfit.commands.arguments.problem import (
+    Infeasible,
+    add_problem,
+    infeasible,
+    problem_of,
+    search_of,
 )
-from metricfit.commands.interrupt import kept
-from metricfit.commands.scores import Scores, as_class, larger_than_memory, read_scores
-from metricfit.commands.summary import number
-from metricfit.commands.tables import check_output
-from metricfit.commands.terminal import show
-from metricfit.data.axes import Axes
-from metricfit.data.labels import distinct_labels
+from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on
+from metricfit.commands.terminal import as_json, summary
+from metricfit.commands.terminal.interrupt import kept
+from metricfit.commands.terminal.printing import show
+from metricfit.commands.terminal.summary import number
 from metricfit.exceptions import InfeasibleError, UnconfirmedError
-from metricfit.functions.binding import Binding
-from metricfit.methods import FEASIBLE, choose
-from metricfit.metrics import Constraint, Metric, parse
-from metricfit.metrics.rates import Named
+from metricfit.methods import FEASIBLE
 from metricfit.options import Options
-from metricfit.oracles import PluginOracle, Rows
+from metricfit.oracles import PluginOracle
 from metricfit.oracles.base import OracleBase
-from metricfit.oracles.choice import oracle_for
-from metricfit.oracles.files.scores import ScoreFiles
 from metricfit.problem import Problem
-from metricfit.report.expected import even_margins, of_most_probable
+from metricfit.report.expected import of_most_probable
 from metricfit.result import Result
-from metricfit.solving import confirmed, solve, with_expected
-from metricfit.trust.confidence import kept_apart
+from metricfit.solving import answered, with_expected
 
 
-class _Infeasible(CommandError):
-    code = INFEASIBLE
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = (
+        "example:\n  metricfit fit scores.csv --label y --proba-prefix p_ --maximize g_mean \\\n"
+        "      --subject-to \"precision('fraud') >= 0.9\" --out policy.json --report report.html\n\n"
+        "A policy that must not see the attributes (blind) needs the probabilities of each group and class together,\n"
+        "which class probabilities do not tell: see MetricClassifier(blind=True) and optimize(blind=True) in Python."
+    )
+    add_problem(parser)
+    parser.add_argument(
+        "--unseen",
+        choices=("error", "overall"),
+        default="error",
+        help="what the policy does with rows of attribute values that are not in SCORES: refuse them (default), or "
+        "decide them by the rule that is best for all rows together",
+    )
+    parser.add_argument(
+        "--confidence",
+        metavar="C",
+        type=kinds.share,
+        help="0.95: constraints hold on the population with this confidence; half of the rows test it",
+    )
+    parser.add_argument(
+        "--no-expect",
+        action="store_true",
+        help="do not find out what to expect on new rows, which takes a few solves",
+    )
+    parser.add_argument("--out", metavar="POLICY", required=True, help="policy file to write (JSON)")
+    parser.add_argument(
+        "--report", metavar="HTML", help="also write a report, one file that can be sent around and printed"
+    )
+    add_force(parser)
+    add_json(parser)
 
 
 def run(options: Namespace) -> int:
@@ -60,161 +79,67 @@ def run(options: Namespace) -> int:
                 f"--report {options.report}: this is the policy file of --out; give another name"
             )
         check_pictures("--report")
-    problem, oracle = task(options)
+    problem, oracle = problem_of(options)
     result = _solve(problem, oracle, options)
     with blamed_on(DataError, f"--out {options.out}: "), kept():
         result.policy.save(options.out)
     if options.report is not None:
         with blamed_on(DataError, f"--report {options.report}: "), kept():
-            result.report(options.report, made_by=f"metricfit {shlex.join(options.argv)}")
+            result.report(options.report, made_by=f"metricfit {as_typed(options.argv)}")
     _report(problem, result, oracle, options)
     lost = [f"{r.name}, violated by {r.violation:.3g}" for r in result.constraints if r.violation > FEASIBLE]
     if lost:
-        raise _Infeasible(f"the policy does not keep {'; '.join(lost)}. Give the search more time")
+        raise Infeasible(f"the policy does not keep {'; '.join(lost)}. Give the search more time")
     return DONE
 
 
-def check_pictures(option: str) -> None:
-    """Refuse to begin work that ends in pictures where matplotlib or Jinja2 is missing."""
-    if find_spec("matplotlib") is None or find_spec("jinja2") is None:
-        raise UsageError(f'{option} needs matplotlib and Jinja2: pip install "metricfit[plot]"')
+def as_typed(words: Sequence[str]) -> str:
+    """Return arguments as a person types them in a shell: texts with quotes in them between double quotes.
 
-
-def task(options: Namespace) -> tuple[Problem, OracleBase]:
-    """Return the problem that the options state and the oracle on the rows of the table, both checked."""
-    goal = "--maximize" if options.minimize is None else "--minimize"
-    with blamed_on_text(goal):
-        objective = _objective(options.maximize, options.minimize)
-    with blamed_on_text("--subject-to"):
-        problem = Problem.of(objective, options.subject_to)
-    oracle = oracle_of(options)
-    _check(problem, oracle.axes, goal, options.method)
-    return problem, oracle
-
-
-def oracle_of(options: Namespace) -> OracleBase:
-    """Return the oracle on the rows of the table, checked."""
-    scores: Scores | ScoreFiles = larger_than_memory(
-        options.scores,
-        options.proba_prefix,
-        options.label,
-        options.attribute,
-        options.weight,
-        options.normalize,
-    ) or read_scores(
-        options.scores,
-        options.proba_prefix,
-        label=options.label,
-        attributes=options.attribute,
-        weight=options.weight,
-        normalize=options.normalize,
-    )
-    with blamed_on_text("--decision"):
-        named = [as_class(text, scores.classes) for text in options.decision]
-        decisions = distinct_labels(named, "the list") if named else None
-    with blamed_on(DataError, f"{options.scores}: "):
-        if isinstance(scores, ScoreFiles):
-            return oracle_for(scores, None, decisions=decisions, confusion=options.confusion)
-        return oracle_for(
-            scores.proba,
-            scores.labels,
-            classes=scores.classes,
-            decisions=decisions,
-            sensitive_features=scores.attributes,
-            sample_weight=scores.weight,
-            confusion=options.confusion,
-        )
-
-
-def rows_of(options: Namespace) -> Rows:
-    """Return the rows of the table in memory, checked; of a table that is larger, a sample."""
-    oracle = oracle_of(options)
-    rows = oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
-    assert rows is not None
-    return rows
-
-
-def _objective(maximize: str | None, minimize: str | None) -> Metric:
-    """Return the metric with the direction that the command line asks for."""
-    text = maximize if maximize is not None else minimize
-    metric = parse(text or "")
-    if isinstance(metric, Constraint):
-        raise ValueError(f"'{metric}' is a constraint; give it to --subject-to")
-    asked = 1 if maximize is not None else -1
-    if metric.direction == asked:
-        return metric
-    if metric.direction == -asked:
-        better, done = ("lower", "maximized") if asked > 0 else ("higher", "minimized")
-        print(f"metricfit: note: of {metric}, {better} is better; it is {done} as asked", file=sys.stderr)
-    return Named(str(metric), metric, asked)
-
-
-def _check(problem: Problem, axes: Axes, goal: str, method: str) -> None:
-    """Refuse names that do not exist and methods that do not fit, so that later errors are about the data."""
-    margins = even_margins(axes)
-    for option, metric in [
-        (goal, problem.objective),
-        *(("--subject-to", c.metric) for c in problem.constraints),
-    ]:
-        with blamed_on_text(f"{option} {metric}"):
-            metric.bind(Binding.of(axes, margins))
-    with blamed_on_text(f"--method {method}"):
-        choose(method, problem.bind(axes, margins))
+    Examples
+    --------
+    >>> print(as_typed(["fit", "a b.csv", "--subject-to", "recall('yes') >= 0.5"]))
+    fit 'a b.csv' --subject-to "recall('yes') >= 0.5"
+    """
+    plain = [f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else quote(word) for word in words]
+    return " ".join(plain)
 
 
 def _solve(problem: Problem, oracle: OracleBase, options: Namespace) -> Result:
-    how = Options(
-        options.method,
-        options.tol,
-        options.max_calls,
-        options.max_seconds,
-        options.seed,
-        # A terminal shows a line of progress unasked.
-        verbose=options.verbose + sys.stderr.isatty(),
-    )
+    # A terminal shows a line of progress unasked.
+    how = search_of(options, options.verbose + sys.stderr.isatty())
+    if not isinstance(oracle, PluginOracle):
+        for name in ("confidence", "unseen"):
+            if getattr(options, name) not in (None, "error"):
+                raise UsageError(f"--{name} needs all rows in memory; give a part of the rows")
     try:
-        if options.confidence is not None:
-            if not isinstance(oracle, PluginOracle):
-                raise UsageError(
-                    "--confidence keeps rows apart, which needs them in memory; give a part of the rows"
-                )
-            rows = oracle.rows
-            held_out = kept_apart(rows.labels, rows.cells, 2, options.seed or 0)
-            tuning, apart = (rows.take(np.flatnonzero(which)) for which in (~held_out, held_out))
-            with kept():
-                return confirmed(problem, oracle.on(tuning), apart, options.confidence, how)
         with kept():
-            result = solve(problem, oracle, how)
-        if options.no_expect:
-            return result
-        try:
-            with kept():
-                return with_expected(problem, oracle, result, how)
-        except KeyboardInterrupt:
-            return replace(result, expected_note="unknown: it was stopped by Ctrl-C")
+            return answered(
+                problem,
+                oracle,
+                how,
+                options.confidence,
+                options.unseen,
+                judged=None if options.no_expect else _judge(problem, oracle, how),
+            )
     except InfeasibleError as error:
-        raise _infeasible(error) from error
+        raise infeasible(error, problem) from error
     except UnconfirmedError as error:
-        raise _Infeasible(f"{error}; nothing was written") from error
+        raise Infeasible(f"{error}; nothing was written") from error
     except ValueError as error:
         raise DataError(f"{options.scores}: {error}") from error
 
 
-def _infeasible(error: InfeasibleError) -> _Infeasible:
-    found = "no policy keeps" if error.proven else "no policy was found that keeps"
-    kind = "at all" if len(error.conflict) == 1 else "together"
-    rows = [["constraint", "violated by", "alone by"]]
-    for name, violation in error.violations.items():
-        rows.append([name, *(number(max(v, 0.0)) for v in (violation, error.alone[name]))])
-    lines = [
-        f"{found} all constraints; nothing was written",
-        f"  cannot be kept {kind}: {', '.join(error.conflict)}",
-        "  The closest policy, and the closest to each constraint alone:",
-        summary.table(rows, indent="    "),
-        "  Relax a limit by that much, or drop a constraint.",
-    ]
-    details = {"conflict": error.conflict, "violations": error.violations, "alone": error.alone}
-    return _Infeasible("\n".join(lines), **details)
+def _judge(problem: Problem, oracle: OracleBase, how: Options) -> Callable[[Result], Result]:
+    """Return what adds the expectation on new rows to a result; Ctrl-C leaves it out."""
+
+    def judged(result: Result) -> Result:
+        try:
+            return with_expected(problem, oracle, result, how)
+        except KeyboardInterrupt:
+            return replace(result, expected_note="unknown: it was stopped by Ctrl-C")
+
+    return judged
 
 
 def _report(problem: Problem, result: Result, oracle: OracleBase, options: Namespace) -> None:

@@ -3,44 +3,77 @@
 from __future__ import annotations
 
 import io
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from metricfit.commands import as_json, summary
-from metricfit.commands.errors import (
-    DONE,
-    INFEASIBLE,
-    CommandError,
-    DataError,
-    UsageError,
-    blamed_on,
-    blamed_on_text,
+from metricfit.commands.arguments.outputs import (
+    add_force,
+    add_json,
+    add_table,
+    check_output,
+    check_pictures,
+    table_format,
 )
-from metricfit.commands.fit import check_pictures, task
-from metricfit.commands.summary import number
-from metricfit.commands.tables import check_output, format_of, write_columns
-from metricfit.commands.terminal import show
-from metricfit.data.axes import Axes
+from metricfit.commands.arguments.problem import (
+    Infeasible,
+    add_problem,
+    check_metric,
+    infeasible,
+    problem_of,
+    search_of,
+)
+from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on, blamed_on_text
+from metricfit.commands.terminal import as_json, summary
+from metricfit.commands.terminal.interrupt import kept
+from metricfit.commands.terminal.printing import show
+from metricfit.commands.terminal.summary import number
 from metricfit.exceptions import InfeasibleError
-from metricfit.functions.binding import Binding
-from metricfit.metrics import Constraint
-from metricfit.options import Options
 from metricfit.policy import file as policy_file
-from metricfit.report.expected import even_margins
+from metricfit.tables.writing import write_columns
 from metricfit.tradeoff import Frontier, trace, traded_constraints, with_expected
 
 PICTURES = (".svg", ".png", ".pdf")
 SHOWN = 30
 
 
-class _Infeasible(CommandError):
-    code = INFEASIBLE
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = (
+        "example:\n  metricfit frontier scores.csv --label y --proba-prefix p_ --maximize g_mean \\\n"
+        "      --trade \"precision('fraud')\" --levels 0.5,0.6,0.7,0.8,0.9 --out frontier.csv --picture frontier.svg"
+    )
+    add_problem(parser)
+    parser.add_argument(
+        "--trade",
+        metavar="TEXT",
+        nargs="+",
+        required=True,
+        help="metric whose limit moves, such as \"precision('fraud')\", or a comparison whose number is not used; "
+        "several make a grid",
+    )
+    parser.add_argument(
+        "--levels",
+        metavar="L",
+        nargs="+",
+        default=["20"],
+        help="for each --trade its limits, such as 0.5,0.6,0.7; or how many, from the loosest limit that matters to "
+        "the strictest that can be kept (default: 20)",
+    )
+    parser.add_argument(
+        "--expect",
+        action="store_true",
+        help="also find out what to expect on new rows at each level, which takes a few times as long",
+    )
+    add_table(parser)
+    parser.add_argument("--picture", metavar="FILE", help="picture to write: .svg, .png or .pdf")
+    add_force(parser)
+    add_json(parser)
 
 
 def run(options: Namespace) -> int:
     """Trace the frontier, write it, and print it."""
     check_output(options.out, options.scores, force=options.force)
-    format_of(options.out)
+    table_format(options.out)
     if options.picture is not None:
         check_output(options.picture, options.scores, force=options.force, option="--picture")
         if Path(options.picture).suffix.lower() not in PICTURES:
@@ -53,25 +86,23 @@ def run(options: Namespace) -> int:
     with blamed_on_text("--trade"):
         traded = traded_constraints(options.trade)
     levels = _levels(options.levels, len(traded))
-    problem, oracle = task(options)
-    _check(traded, oracle.axes)
-    how = Options(
-        options.method,
-        options.tol,
-        options.max_calls,
-        options.max_seconds,
-        options.seed,
-        verbose=options.verbose,
-    )
+    problem, oracle = problem_of(options)
+    for constraint in traded:
+        check_metric("--trade", constraint.metric, oracle.axes)
+    how = search_of(options, options.verbose)
     try:
         front = trace(problem, traded, levels, oracle, how)
         front = with_expected(front, oracle, how) if options.expect else front
     except InfeasibleError as error:
-        raise _Infeasible(f"{error}; nothing was written") from error
+        known = set(error.violations) <= set(map(str, problem.constraints))
+        raise (
+            infeasible(error, problem) if known else Infeasible(f"{error}; nothing was written")
+        ) from error
     except ValueError as error:
         raise DataError(f"{options.scores}: {error}") from error
     frame = front.to_frame()
-    write_columns(options.out, {name: frame[name].to_numpy() for name in frame.columns})
+    with blamed_on(DataError, f"{options.out}: "), kept():
+        write_columns(options.out, {name: frame[name].to_numpy() for name in frame.columns})
     if options.picture is not None:
         _draw(front, options.picture)
     _print(front, options)
@@ -100,12 +131,6 @@ def _levels(texts: list[str], count: int) -> int | list[list[float]] | list[floa
         if not all(found):
             raise ValueError("a list is empty; give at least one limit")
     return found[0] if count == 1 else found
-
-
-def _check(traded: tuple[Constraint, ...], axes: Axes) -> None:
-    for constraint in traded:
-        with blamed_on_text(f"--trade {constraint.metric}"):
-            constraint.metric.bind(Binding.of(axes, even_margins(axes)))
 
 
 def _draw(front: Frontier, path: str) -> None:

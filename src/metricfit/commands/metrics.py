@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import Any
 
-from metricfit.commands import as_json
+from metricfit.commands.arguments.outputs import add_json
 from metricfit.commands.errors import DONE, UsageError
+from metricfit.commands.terminal import as_json
 from metricfit.messages import unknown
 from metricfit.metrics import METRICS, Metric
 
@@ -26,6 +27,12 @@ SAMPLES: dict[str, Any] = {
 }
 LINE = "{:<55}{:<8}{:<11}{}"
 CALL = 53
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("name", metavar="NAME", nargs="?", help="name of a metric")
+    add_json(parser)
 
 
 def run(options: Namespace) -> int:

@@ -129,9 +129,12 @@ def _of_several(pieces: Pieces, spread: FloatArray, level: float) -> Estimate:
     ends = sorted(
         (pieces.sign * (values - factor * errors).max(), pieces.sign * (values + factor * errors).max())
     )
+    # A largest of differences both ways, as parity is, is never negative.
+    both_ways = pieces.sign > 0 and np.allclose(np.sort(pieces.values), np.sort(-pieces.values))
+    low = max(pieces.low, 0.0) if both_ways else pieces.low
     return Estimate(
         pieces.value,
-        float(np.clip(ends[0], pieces.low, pieces.high)),
+        float(np.clip(ends[0], low, pieces.high)),
         float(np.clip(ends[1], pieces.low, pieces.high)),
     )
 

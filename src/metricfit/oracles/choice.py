@@ -9,7 +9,7 @@ from metricfit.data.rows import Rows
 from metricfit.oracles.base import Counting, OracleBase
 from metricfit.oracles.files.chunked import ChunkedOracle, ChunkedRows
 from metricfit.oracles.files.scores import ScoreFiles
-from metricfit.oracles.files.sources import MappedArray, Source, mapping_of
+from metricfit.oracles.files.sources import MappedArray, mapping_of
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.oracles.settings import TUNED, Settings
 
@@ -49,8 +49,9 @@ def oracle_for(
     >>> oracle_for(np.array([[0.9, 0.1], [0.4, 0.6]]), [0, 1]).margins
     array([[0.5, 0.5]])
     """
-    far = mapping_of(proba) is not None and is_large(proba.nbytes, settings)
-    if far or isinstance(proba, ScoreFiles) or hasattr(proba, "__dask_graph__"):
+    stored = isinstance(proba, ScoreFiles) or mapping_of(proba) is not None
+    far = stored and is_large(proba.nbytes, settings)
+    if far or hasattr(proba, "__dask_graph__"):
         if blind:
             raise ValueError(
                 "blind=True needs rows in memory; pass an array of a sample of the rows as proba"
@@ -69,7 +70,10 @@ def oracle_for(
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name} must be None: mf.scores(...) names the columns; pass them there")
-        return _from(proba, decisions, confusion, threads, settings)
+        if far:
+            return ChunkedOracle(ChunkedRows(proba, decisions, settings), confusion, threads)
+        classes = proba.classes
+        proba, y, sensitive_features, sample_weight, *_ = proba.arrays(missing)
     if y is None:
         raise ValueError("y is None; pass the labels of the rows, or a table that has them: mf.scores(...)")
     if hasattr(proba, "__dask_graph__"):
@@ -89,7 +93,7 @@ def oracle_for(
         )
     if far:
         source = MappedArray(proba, y, sensitive_features, sample_weight, classes)
-        return _from(source, decisions, confusion, threads, settings)
+        return ChunkedOracle(ChunkedRows(source, decisions, settings), confusion, threads)
     rows = Rows.of(
         proba,
         y,
@@ -112,12 +116,3 @@ def is_large(nbytes: int, settings: Settings = TUNED) -> bool:
     (False, True)
     """
     return nbytes > settings.in_memory
-
-
-def _from(
-    source: Source, decisions: Iterable[object] | None, confusion: Counting, threads: int, settings: Settings
-) -> OracleBase:
-    rows = ChunkedRows(source, decisions, settings)
-    if is_large(source.nbytes, settings):
-        return ChunkedOracle(rows, confusion, threads)
-    return PluginOracle(rows.in_memory(), confusion, threads, settings=settings)

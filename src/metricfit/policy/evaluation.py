@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from metricfit.data.attributes import MISSING
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.labels import encode_labels
@@ -43,9 +45,36 @@ def evidence_of(
     chances = policy.decision_proba(proba, sensitive_features)
     check_lengths(proba=chances, y=y)
     labels = encode_labels(y, policy.axes.classes)
-    cells, codes = Cells.observe(sensitive_features, len(chances))
+    # A policy that was fitted with missing values as a cell of their own is judged so.
+    kept = any(MISSING in values for values in policy.axes.cells.values)
+    cells, codes = Cells.observe(sensitive_features, len(chances), "cell" if kept else "error")
     axes = Axes(policy.axes.classes, policy.axes.decisions, cells)
-    return Evidence.of(axes, codes, labels, chances, check_weights(sample_weight, len(chances)))
+    weights = check_weights(sample_weight, len(chances), allow_zero=True)
+    return Evidence.of(axes, codes, labels, chances, weights)
+
+
+def joined(parts: Sequence[Evidence]) -> Evidence:
+    """Return the evidence of several sets of rows, whose cells may differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> parts = [
+    ...     Evidence.of(Axes((0, 1), cells=Cells(("sex",), ((s,),))), None, np.array([0]), np.array([[1.0, 0]]))
+    ...     for s in "MF"
+    ... ]
+    >>> joined(parts).axes.cells.values
+    (('F',), ('M',))
+    """
+    values = {cell for part in parts for cell in part.axes.cells.values}
+    ordered = sorted(values, key=lambda cell: [(isinstance(value, str), value) for value in cell])
+    place = {cell: a for a, cell in enumerate(ordered)}
+    axes = replace(parts[0].axes, cells=Cells(parts[0].axes.cells.names, tuple(ordered)))
+    moved = [
+        replace(part, axes=axes, cells=np.array([place[cell] for cell in part.axes.cells.values])[part.cells])
+        for part in parts
+    ]
+    return Evidence.joined(moved)
 
 
 def evaluated(
@@ -58,10 +87,15 @@ def evaluated(
     by: str | Sequence[str] | None,
 ) -> Any:
     """Return the frame of `Policy.evaluate`."""
+    wanted = metrics_of(metrics, policy.provenance)
+    check_weights(sample_weight, len(y))
+    return tabulated(evidence_of(policy, proba, y, sensitive_features, sample_weight), wanted, by)
+
+
+def tabulated(seen: Evidence, wanted: Sequence[Metric], by: str | Sequence[str] | None) -> Any:
+    """Return a frame of metrics with their intervals, of all rows and of the groups that ``by`` names."""
     import pandas as pd
 
-    wanted = metrics_of(metrics, policy.provenance)
-    seen = evidence_of(policy, proba, y, sensitive_features, sample_weight)
     check_names(wanted, seen.axes)
     rows = [_row("all", metric, seen) for metric in wanted]
     if by is not None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, NoReturn
 
 from metricfit.exceptions import PolicyFileError
 from metricfit.policy.document import check_version
+from metricfit.tables.whole_file import whole_file
 
 # A rule of 1,000 classes takes 40 kB, or 20 MB where each pair of class and decision has a loss of its own.
 MAX_BYTES = 1 << 26
@@ -105,17 +104,8 @@ def read(path: str | os.PathLike[str], max_bytes: int) -> bytes:
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file so that it appears whole or not at all."""
-    target = Path(os.path.realpath(path))
-    # In the same folder, because a file can be moved into place in one step only within a file system.
-    beside = target.with_name(f".metricfit-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(beside, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        file.write(data)
 
 
 def _text(document: Any, *, sort_keys: bool = False) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from metricfit.report.achievable import AchievableDisplay
-from metricfit.report.confusions import ConfusionDisplay
-from metricfit.report.convergence import ConvergenceDisplay
-from metricfit.report.frontiers import FrontierDisplay
-from metricfit.report.groups import GroupsDisplay
-from metricfit.report.regions import RegionsDisplay
-from metricfit.report.reliability import ReliabilityDisplay
-from metricfit.report.weights import WeightsDisplay
+from metricfit.report.pictures.achievable import AchievableDisplay
+from metricfit.report.pictures.confusions import ConfusionDisplay
+from metricfit.report.pictures.convergence import ConvergenceDisplay
+from metricfit.report.pictures.frontiers import FrontierDisplay
+from metricfit.report.pictures.groups import GroupsDisplay
+from metricfit.report.pictures.regions import RegionsDisplay
+from metricfit.report.pictures.reliability import ReliabilityDisplay
+from metricfit.report.pictures.weights import WeightsDisplay
 
 __all__ = [
     "AchievableDisplay",

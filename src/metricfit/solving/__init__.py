@@ -1,8 +1,8 @@
 """From a problem and rows to a result: `optimize` takes arrays, `solve` an oracle, and all go through `solve`."""
 
-from metricfit.solving.arrays import optimize
+from metricfit.solving.arrays import answered, optimize
 from metricfit.solving.door import solve
 from metricfit.solving.new_rows import confirmed, with_expected
 from metricfit.solving.provenance import judge_of, provenance_of
 
-__all__ = ["confirmed", "judge_of", "optimize", "provenance_of", "solve", "with_expected"]
+__all__ = ["answered", "confirmed", "judge_of", "optimize", "provenance_of", "solve", "with_expected"]

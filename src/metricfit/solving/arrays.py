@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -161,23 +162,51 @@ def optimize(
     asked = plugin if isinstance(oracle, str) else adapted(oracle)
     if asked is not plugin:
         _check_same_rows(asked, plugin)
+    judged = partial(with_expected, problem, asked, options=options) if expect else None
+    # A blind policy sees no attribute, so none is unseen.
+    return answered(problem, asked, options, confidence, "error" if blind else unseen, plugin, judged)
+
+
+def answered(
+    problem: Problem,
+    oracle: OracleBase,
+    options: Options,
+    confidence: float | None = None,
+    unseen: Literal["error", "overall"] = "error",
+    plugin: OracleBase | None = None,
+    judged: Callable[[Result], Result] | None = None,
+) -> Result:
+    """Return the result of a problem, confirmed if a confidence is asked for, with groups and a rule for unseen values.
+
+    Parameters
+    ----------
+    problem, oracle, options
+        As in `metricfit.solve`.
+    confidence, unseen
+        As in `optimize`.
+    plugin : OracleBase, optional
+        The plug-in oracle on the same rows, by default the oracle itself.
+    judged : callable, optional
+        Adds to a result what to expect on new rows; not asked where a confidence is, which tells more.
+    """
+    plugin = oracle if plugin is None else plugin
     if confidence is None:
-        result = solve(problem, asked, options)
-        result = with_expected(problem, asked, result, options) if expect else result
+        result = solve(problem, oracle, options)
+        result = result if judged is None else judged(result)
     else:
-        if not isinstance(asked, PluginOracle):
+        if not isinstance(oracle, PluginOracle):
             raise ValueError(
                 "confidence needs rows in memory, of which some are kept from the fit; pass arrays, or a part of the "
                 "rows"
             )
-        kept = kept_apart(asked.rows.labels, asked.rows.cells, 2, random_state or 0)
-        tuning, apart = (asked.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
-        result = confirmed(problem, asked.on(tuning), apart, confidence, options)
+        kept = kept_apart(oracle.rows.labels, oracle.rows.cells, 2, options.random_state or 0)
+        tuning, apart = (oracle.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
+        result = confirmed(problem, oracle.on(tuning), apart, confidence, options)
     if isinstance(plugin, PluginOracle) and plugin.axes.seen.cells.names:
         groups = groups_of(problem, plugin)
         warn_of_few_rows(groups, result.confusion)
         result = replace(result, groups=groups)
-    if unseen == "error" or blind:
+    if unseen == "error":
         return result
 
     def again(limits: Iterable[Constraint], same: dict[str, str]) -> Result:

@@ -71,7 +71,7 @@ def _moved(
         bound=bound,
         gap=gap,
         certified=own.certified and known,
-        status=own.status if own.status != "optimal" or gap <= tol or best is own else "stalled",
+        status=own.status if own.status != "optimal" or gap <= tol else "stalled",
         problem=own.problem,
         n_oracle_calls=own.n_oracle_calls,
         seconds=own.seconds,

@@ -53,10 +53,17 @@ class Walker:
         quick = len(order) > FEW and Pool.takes(program)
         for levels in anchors(order, ANCHORS if single else GRID_ANCHORS) if quick else []:
             self.visit(levels)
-        # Levels that ask for rules come first: those between them then have the rules of both sides.
+        # Levels that ask for rules come first: those between them then have the rules of both sides. These go from the
+        # strictest to the loosest, because the mixture of a stricter level keeps a looser one: a start for its solver.
         asking = order[:: max(len(order) // PRICED, 1) if single else 1]
-        for levels, prices in [*((levels, PRICES) for levels in asking), *((levels, 0) for levels in order)]:
-            if levels not in self.points and not (quick and self._mixed(levels, prices)):
+        between = reversed(order) if quick else order
+        for levels, prices in [
+            *((levels, PRICES) for levels in asking),
+            *((levels, 0) for levels in between),
+        ]:
+            if levels in self.points or (quick and self._mixed(levels, prices)):
+                continue
+            if not (quick and self._covered(levels)):
                 self.visit(levels)
         return [self.points[levels] for levels in order]
 
@@ -97,6 +104,13 @@ class Walker:
         if result is not None:
             self.points[levels] = point_of(levels, result)
         return result is not None
+
+    def _covered(self, levels: tuple[float, ...]) -> bool:
+        """Leave a level at which no solver finds a mixture to the policy of a stricter one, if there is one."""
+        kept = [p for p in self.points.values() if p.feasible and looser(self.traded, levels, p.levels)]
+        if kept:
+            self.points[levels] = Point(levels, None, kept[-1].achievable)
+        return bool(kept)
 
     def spread(self, count: int) -> list[list[float]]:
         """Return levels of each traded constraint from where it begins to bind to what can just be kept."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
 
 from metricfit.types import FloatArray
 
@@ -29,6 +28,8 @@ def binomial(hits: float, rows: float, share: float) -> float:
     >>> round(binomial(10, 10, 0.9), 4), binomial(0, 0, 0.9)
     (0.3487, 1.0)
     """
+    from scipy import stats
+
     return float(stats.binom.sf(round(hits) - 1, round(rows), share)) if rows else 1.0
 
 
@@ -78,6 +79,8 @@ def bentkus(values: FloatArray, low: float, high: float) -> float:
     scaled = (values - low) / (high - low)
     # Sums of values are known up to rounding: one that is a whole number stays one.
     hits = math.floor(float(scaled.sum()) + 1e-9)
+    from scipy import stats
+
     return min(1.0, math.e * float(stats.binom.sf(hits - 1, rows, -low / (high - low))))
 
 
@@ -124,6 +127,8 @@ def normal(value: float, error: float) -> float:
     """
     if error <= 0:
         return 0.0 if value > 0 else 1.0
+    from scipy import stats
+
     return float(stats.norm.sf(value / error))
 
 
@@ -135,4 +140,6 @@ def share_at_least(hits: float, rows: float, level: float) -> float:
     >>> round(share_at_least(10, 10, 0.95), 3)
     0.741
     """
+    from scipy import stats
+
     return float(stats.beta.ppf(1 - level, hits, rows - hits + 1)) if hits else 0.0

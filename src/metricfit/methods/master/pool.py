@@ -65,7 +65,8 @@ class Pool:
                 break
         if not self.oracle.exact:
             bound = -np.inf
-        self._alpha = solution.alpha
+        # Where no solver took the last rules in, the solution is that of the rules before them.
+        self._alpha = np.append(solution.alpha, np.zeros(len(self._columns) - solution.alpha.size))
         weights = self._columns.weights(solution.alpha, len(self.vertices))
         multipliers = tuple(mu * solution.scale for mu in solution.multipliers)
         return Iterate(weights, solution.u, bound, multipliers)

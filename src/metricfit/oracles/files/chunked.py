@@ -17,7 +17,7 @@ from metricfit.data.cells import Cells
 from metricfit.data.columns import sort_key
 from metricfit.data.labels import encode_labels
 from metricfit.data.layout import Layout
-from metricfit.data.rows import RowArrays, Rows, joined, strata
+from metricfit.data.rows import RowArrays, Rows, strata
 from metricfit.data.validation import check_lengths, check_proba, check_several_classes, check_weights
 from metricfit.oracles.base import Counting, OracleBase, Vertex
 from metricfit.oracles.block_sums import class_weight, decided_weight, mixture_weight
@@ -90,13 +90,6 @@ class ChunkedRows:
             cells = self.place[cells] if several and cells is not None else None
             yield RowArrays(proba, labels, cells, weights)
             start += len(proba)
-
-    def in_memory(self) -> Rows:
-        """Return the same rows as arrays."""
-        rows = joined(list(self.blocks(check=True)))
-        assert rows.labels is not None
-        weights = None if rows.weights is None else rows.weights / self.totals.sum()
-        return Rows(rows.proba, rows.labels, rows.cells, weights, self.axes)
 
 
 class Codes:

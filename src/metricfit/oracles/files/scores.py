@@ -1,23 +1,25 @@
-"""Tables of scores in Parquet or Arrow files, read in batches that are small beside the files."""
+"""Tables of scores in files: class probabilities, labels, attributes and weights, in batches or as arrays."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from metricfit.data.labels import distinct_labels
-from metricfit.messages import rows_text, some, unknown
-from metricfit.oracles.files.damage import intact, readable
+from metricfit.data.validation import check_weights
+from metricfit.messages import unknown
 from metricfit.oracles.files.sources import Part
 from metricfit.oracles.settings import TUNED, Settings
+from metricfit.tables import csv_file
+from metricfit.tables.arrays import checked, divided, listing, numbers, stacked
+from metricfit.tables.arrow_files import ArrowFiles
+from metricfit.tables.csv_file import CsvFile
+from metricfit.tables.matching import classes_of, labels_of
 from metricfit.types import FloatArray, Label
-
-FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
 
 
 def scores(
@@ -28,17 +30,20 @@ def scores(
     attributes: str | Iterable[str] = (),
     weight: str | None = None,
     classes: Iterable[object] | None = None,
+    normalize: bool = False,
 ) -> ScoreFiles:
-    """Name a table of scores in Parquet or Arrow files for `optimize`; it may be larger than memory.
+    r"""Name a table of scores in files for `optimize`; Parquet and Arrow files may be larger than memory.
 
-    Needs pyarrow: ``pip install "metricfit[io]"``.
+    Parquet and Arrow files need pyarrow: ``pip install "metricfit[io]"``.
 
     Parameters
     ----------
     path : str, path, list of them, or pyarrow.dataset.Dataset
-        Files of one table, or a folder of them. Folders named ``column=value`` are columns.
+        A CSV file, or Parquet or Arrow files of one table, or a folder of them. Folders named ``column=value`` are
+        columns.
     label : str
-        The column of labels.
+        The column of labels. They are matched with the classes by their text, as numbers (``1.0`` is 1) and as truth
+        values (``true`` is True).
     proba_prefix : str
         The probability of class c is in the column ``<prefix>c``.
     attributes : str or list of str
@@ -46,7 +51,9 @@ def scores(
     weight : str, optional
         The column of weights >= 0.
     classes : list, optional
-        The classes, by default those that the columns name; whole numbers are sorted.
+        The classes, by default those that the columns name; numbers are sorted.
+    normalize : bool, default=False
+        Divide each row's probabilities by their sum.
 
     Returns
     -------
@@ -56,225 +63,241 @@ def scores(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import metricfit as mf
-    >>> import pyarrow as pa
-    >>> import pyarrow.parquet as pq
-    >>> table = pa.table({"y": ["no", "no", "yes"], "p_no": [0.9, 0.8, 0.7], "p_yes": [0.1, 0.2, 0.3]})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pq.write_table(table, f"{folder}/scores.parquet")
-    ...     data = mf.scores(f"{folder}/scores.parquet", label="y", proba_prefix="p_")
+    ...     path = Path(folder, "scores.csv")
+    ...     _ = path.write_text("y,p_no,p_yes\nno,0.9,0.1\nno,0.8,0.2\nyes,0.7,0.3\n")
+    ...     data = mf.scores(path, label="y", proba_prefix="p_")
     ...     mf.optimize(data, None, "g_mean").value
     1.0
     """
     named = [attributes] if isinstance(attributes, str) else list(attributes)
     if not proba_prefix:
         raise ValueError("proba_prefix is empty; give what the names of the probability columns begin with")
-    return ScoreFiles(_dataset(path), label, proba_prefix, named, weight, classes)
+    return ScoreFiles(path, label, proba_prefix, named, weight, classes, normalize)
+
+
+class Arrays(NamedTuple):
+    """A table, or some rows of it, in memory; columns that were not asked for are None."""
+
+    proba: FloatArray
+    labels: Any
+    attributes: dict[str, Any] | None
+    weight: FloatArray | None
+    #: Columns that were asked for besides: a key, and those that are only copied.
+    key: Any = None
+    kept: Mapping[str, Any] = {}
 
 
 class ScoreFiles:
-    """A table of scores in files, see `scores`."""
+    """A table of scores in files, see `scores`.
+
+    Parameters
+    ----------
+    path, prefix, attributes, weight, classes, normalize
+        As in `scores`.
+    label : str or None
+        The column of labels; None for rows that are to be decided.
+    asked : mapping of str to str
+        What asks for a column, and under ``<prefix>*`` for those of the probabilities: messages begin with it.
+    """
 
     def __init__(
         self,
-        dataset: Any,
-        label: str,
+        path: Any,
+        label: str | None,
         prefix: str,
-        attributes: Sequence[str],
-        weight: str | None,
-        classes: Iterable[object] | None,
+        attributes: Sequence[str] = (),
+        weight: str | None = None,
+        classes: Iterable[object] | None = None,
+        normalize: bool = False,
+        asked: Mapping[str, str] | None = None,
     ) -> None:
-        self.dataset, self.label, self.attributes, self.weight = dataset, label, tuple(attributes), weight
-        self.files = list(dataset.get_fragments())
-        if not self.files:
-            raise ValueError("path holds no files; name at least one Parquet or Arrow file")
-        known = list(dataset.schema.names)
-        self.others = list(dict.fromkeys([label, *attributes, *([weight] if weight else [])]))
-        for name in self.others:
-            if name not in known:
-                raise ValueError(f"{self.files[0].path}: {unknown('column', name, known)}")
+        self.label, self.prefix, self.attributes = label, prefix, tuple(attributes)
+        self.weight, self.normalize, self.asked = weight, normalize, dict(asked or {})
+        self.table = _opened(path)
+        self.others = list(dict.fromkeys(name for name in (label, *attributes, weight) if name))
+        self.check_columns(self.others)
+        self.columns, self.classes = self._probabilities(classes)
         self.label_name, self.weight_name = f"column {label!r}", f"column {weight!r}"
-        self.columns, self.classes = _probabilities(dataset.schema, prefix, self.others, label, classes)
-        self.proba_name = f"a probability (columns {some(self.columns)})"
-        self._check_schemas(prefix)
-        single = all(str(dataset.schema.field(name).type) == "float" for name in self.columns)
-        self.dtype = np.dtype(np.float32 if single else np.float64)
-        self.n_rows = sum(_rows_of(file) for file in self.files)
+        self.proba_name = f"a probability (columns {listing(self.columns)})"
+        self.dtype: np.dtype[Any] = np.dtype(np.float64)
+        if isinstance(self.table, CsvFile):
+            # Labels as they are written: pandas would take 00 for 0, and TRUE for True.
+            figures = [*self.columns, *([weight] if weight else [])]
+            self.table.load([*self.columns, *self.others], figures, [label] if label else [])
+        else:
+            self.table.check_same([*self.columns, *self.others], prefix)
+            self._check_types()
+        self.n_rows = self.table.n_rows
+        if label is not None and not self.n_rows:
+            raise ValueError(f"{self.path}: the table has a header and no rows; give at least one row")
+
+    @property
+    def path(self) -> str:
+        """What messages call the table."""
+        return self.table.path
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether a part of the rows can be read without the others."""
+        return not isinstance(self.table, CsvFile)
 
     @property
     def nbytes(self) -> int:
-        """Size of the probabilities in memory."""
-        return self.n_rows * len(self.columns) * self.dtype.itemsize
+        """Size of the probabilities in memory; 0 for a CSV file, which is there already."""
+        return self.n_rows * len(self.columns) * self.dtype.itemsize if self.in_batches else 0
 
     def __repr__(self) -> str:
-        return f"ScoreFiles({len(self.files)} files, {self.n_rows} rows, {len(self.classes)} classes)"
+        files = len(self.table.files) if isinstance(self.table, ArrowFiles) else 1
+        return f"ScoreFiles({files} files, {self.n_rows} rows, {len(self.classes)} classes)"
+
+    # What an oracle reads: labels once, probabilities in every pass
 
     def parts(self, settings: Settings = TUNED) -> Iterator[Part]:
         """Yield labels, attributes and weights; the probabilities are not read for it."""
-        import pyarrow as pa
-
-        for file in self.files:
-            first = 0
-            read = partial(
-                file.to_batches,
-                schema=self.dataset.schema,
-                columns=self.others,
-                batch_size=settings.part_rows,
-                batch_readahead=1,
-                fragment_readahead=1,
-            )
-            for batch in intact(read, *_called(file)):
-                for name in self.others:
-                    _refuse_nulls(batch.column(name), name, file.path, first)
-                first += batch.num_rows
-                table = pa.Table.from_batches([batch])
-                features = {name: table[name] for name in self.attributes} or None
-                yield Part(table[self.label], features, self.weight and table[self.weight].to_numpy())
+        assert self.label is not None
+        for table in self.table.batches(self.others, settings.part_rows):
+            y = labels_of(table[self.label], self.label, self.classes, self.prefix)
+            features = {name: table[name] for name in self.attributes} or None
+            yield Part(y, features, None if self.weight is None else numbers(table[self.weight], self.weight))
 
     def blocks(self, settings: Settings = TUNED) -> Iterator[FloatArray]:
         """Yield the probabilities as arrays of rows, all of one size but the last."""
         step = max(1, settings.block_entries // len(self.columns))
         block: FloatArray = np.empty((min(step, self.n_rows), len(self.columns)), self.dtype)
         filled, left = 0, self.n_rows
-        for file in self.files:
-            first = 0
-            for batch in self._batches(file, settings):
-                done = 0
-                while done < batch.num_rows:
-                    taken = min(batch.num_rows - done, len(block) - filled)
-                    for j, name in enumerate(self.columns):
-                        column = batch.column(name)
-                        _refuse_nulls(column, name, file.path, first)
-                        block[filled : filled + taken, j] = column.slice(done, taken).to_numpy(
-                            zero_copy_only=False
-                        )
-                    filled, done = filled + taken, done + taken
-                    if filled == len(block):
-                        yield block
-                        left -= filled
-                        block, filled = np.empty((min(step, left), len(self.columns)), self.dtype), 0
-                first += batch.num_rows
+        for batch in self.table.batches(self.columns, self._batch_rows(settings)):
+            done = 0
+            while done < len(batch):
+                taken = min(len(batch) - done, len(block) - filled)
+                for j, name in enumerate(self.columns):
+                    block[filled : filled + taken, j] = batch[name][done : done + taken].to_numpy()
+                filled, done = filled + taken, done + taken
+                if filled == len(block):
+                    yield divided(block) if self.normalize else block
+                    left -= filled
+                    block, filled = np.empty((min(step, left), len(self.columns)), self.dtype), 0
 
-    def _batches(self, file: Any, settings: Settings) -> Iterator[Any]:
-        rows = max(1, settings.batch_entries // len(self.columns))
-        if file.format.default_extname != "parquet":
-            options = {"batch_readahead": 1, "fragment_readahead": 1}
-            read = partial(file.to_batches, columns=self.columns, batch_size=rows, **options)
-            yield from intact(read, *_called(file))
+    # What a person's table is checked by, whole or some rows after the other
+
+    def arrays(self, missing: str = "error") -> Arrays:
+        """Return all rows, checked; attributes may be null where missing values are a cell of their own."""
+        names = [*self.columns, *self.others]
+        table = self.table.whole(names)
+        if isinstance(self.table, ArrowFiles):
+            allowed = self.attributes if missing == "cell" else ()
+            if any(table[name].null_count for name in names if name not in allowed):
+                for _ in self.table.batches(names, TUNED.part_rows, nulls=allowed):
+                    pass  # the batch with the null raises, naming the file
+        return self._checked(table, self.n_rows)
+
+    def chunks(
+        self,
+        key: str | None = None,
+        keep: Sequence[str] = (),
+        verbatim: bool = False,
+        settings: Settings = TUNED,
+    ) -> Iterator[Arrays]:
+        """Yield the rows in order, checked, with more columns; at least once.
+
+        Parameters
+        ----------
+        key : str, optional
+            A column that tells rows apart.
+        keep : sequence of str
+            Columns to copy.
+        verbatim : bool
+            Copy the entries of a CSV file as they are written.
+        settings : Settings
+            How many rows are read at once.
+        """
+        more = [*([key] if key else []), *keep]
+        self.check_columns(more)
+        if isinstance(self.table, CsvFile):
+            keys = None if key is None else csv_file.read(self.path, [key], text=[key])[key]
+            copied = csv_file.read(self.path, list(dict.fromkeys(keep)), text=verbatim) if keep else {}
+            yield self.arrays()._replace(key=keys, kept={name: copied[name] for name in keep})
             return
-        import pyarrow.parquet as pq
+        names, begun = [*self.columns, *self.others, *more], False
+        for table in self.table.batches(names, self._batch_rows(settings), nulls=names):
+            begun = True
+            kept = {name: table[name] for name in keep}
+            yield self._checked(table, len(table))._replace(key=key and table[key], kept=kept)
+        if not begun:
+            table = self.table.whole(names)
+            kept = {name: table[name] for name in keep}
+            yield self._checked(table, 0)._replace(key=key and table[key], kept=kept)
 
-        # A row group may be as large as the file; a buffered reader does not hold all of it at once.
-        with file.open() as handle:
-            with readable(*_called(file)):
-                reader = pq.ParquetFile(handle, buffer_size=2**16, pre_buffer=False)
-            read = partial(reader.iter_batches, rows, columns=self.columns, use_threads=False)
-            yield from intact(read, *_called(file))
+    def _batch_rows(self, settings: Settings) -> int:
+        return max(1, settings.batch_entries // len(self.columns))
 
-    def _check_schemas(self, prefix: str) -> None:
-        """Raise if files differ in a column that is needed; folders named ``column=value`` give all files the same."""
-        first = self.files[0].physical_schema
-        for file in self.files:
-            schema = file.physical_schema
-            for name in [*self.columns, *self.others]:
-                if name not in first.names:
-                    continue
-                if name not in schema.names:
-                    raise ValueError(
-                        f"{file.path} has no column {name!r}, which {self.files[0].path} has; all files of a "
-                        f"table need the same columns"
-                    )
-                if schema.field(name).type != first.field(name).type:
-                    raise ValueError(
-                        f"{file.path}: column {name!r} is {schema.field(name).type}, but in "
-                        f"{self.files[0].path} it is {first.field(name).type}; write all files with one schema"
-                    )
-            more = {name for name in schema.names if name.startswith(prefix)} - set(first.names)
-            if more:
+    def _checked(self, table: Any, rows: int) -> Arrays:
+        label, weight = self.label, self.weight
+        proba = stacked(table, self.columns, rows)
+        return Arrays(
+            checked(divided(proba) if self.normalize else proba, self.columns),
+            None if label is None else labels_of(table[label], label, self.classes, self.prefix),
+            {name: table[name] for name in self.attributes} or None,
+            None if weight is None else check_weights(numbers(table[weight], weight), rows, self.weight_name),
+        )
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Raise if a column does not exist, or exists twice."""
+        known = self.table.names
+        for name in names:
+            if name not in known:
+                told = f"{self.asked[name]}: " if name in self.asked else ""
+                raise ValueError(f"{self.path}: {told}{unknown('column', name, known)}")
+            if known.count(name) > 1:
                 raise ValueError(
-                    f"{file.path} has another number of classes: {some(sorted(more))} is no column of "
-                    f"{self.files[0].path}; write all files with the same classes"
+                    f"{self.path}: more than one column is named {name!r}; rename or drop one of them"
                 )
 
-
-def _dataset(path: Any) -> Any:
-    try:
-        import pyarrow.dataset as ds
-    except ImportError:
-        raise ValueError('path: Parquet and Arrow files need pyarrow: pip install "metricfit[io]"') from None
-    if isinstance(path, ds.FileSystemDataset):
-        if path._scan_options:
-            raise ValueError("path is a filtered data set; write the rows it keeps to files of their own")
-        return path
-    several = isinstance(path, list | tuple)
-    if not several and not isinstance(path, str | os.PathLike):
-        raise ValueError(
-            f"path must be a file, a folder, a list of files or a pyarrow.dataset.Dataset; got {path!r}"
-        )
-    paths = [os.fspath(one) for one in path] if several else [os.fspath(path)]
-    if not paths:
-        raise ValueError("path is an empty list; name at least one Parquet or Arrow file")
-    suffixes = {Path(one).suffix.lower() for one in paths if not os.path.isdir(one)}
-    if not several and not suffixes:
-        suffixes = {file.suffix.lower() for file in Path(paths[0]).rglob("*.*") if file.is_file()}
-    formats = {FORMATS.get(suffix) for suffix in suffixes}
-    if None in formats or len(formats) != 1:
-        raise ValueError(
-            f"path must name files of one kind, {', '.join(FORMATS)}; got the endings {some(sorted(suffixes))}"
-        )
-    missing = [one for one in paths if not os.path.exists(one)]
-    if missing:
-        raise ValueError(f"path: there is no file {missing[0]!r}")
-    kind = formats.pop()
-    with readable("Parquet" if kind == "parquet" else "Arrow", f"{paths[0]}: "):
-        return ds.dataset(paths if several else paths[0], format=kind, partitioning="hive")
-
-
-def _called(file: Any) -> tuple[str, str]:
-    """Return what messages call a file: its format, and its path."""
-    return file.format.default_extname.title(), f"{file.path}: "
-
-
-def _rows_of(file: Any) -> int:
-    with readable(*_called(file)):
-        return int(file.count_rows())
-
-
-def _probabilities(
-    schema: Any, prefix: str, others: Sequence[str], label: str, classes: Iterable[object] | None
-) -> tuple[list[str], tuple[Label, ...]]:
-    """Return the probability columns and their classes, typed as the labels are."""
-    import pyarrow.types as kinds
-
-    known = list(schema.names)
-    if classes is not None:
-        named = distinct_labels(classes, "classes")
-    else:
-        suffixes = [
-            name.removeprefix(prefix) for name in known if name.startswith(prefix) and name not in others
-        ]
-        kind = schema.field(label).type
-        kind = kind.value_type if kinds.is_dictionary(kind) else kind
-        numbers = kinds.is_integer(kind) or kinds.is_floating(kind)
-        if kinds.is_boolean(kind) and set(suffixes) <= {"False", "True"}:
-            named = tuple(suffix == "True" for suffix in suffixes)
-        elif numbers and all(suffix.removeprefix("-").isdecimal() for suffix in suffixes):
-            named = tuple(sorted(int(suffix) for suffix in suffixes))
+    def _probabilities(self, classes: Iterable[object] | None) -> tuple[list[str], tuple[Label, ...]]:
+        """Return the probability columns and their classes, typed as the labels are."""
+        known, prefix = self.table.names, self.prefix
+        if classes is not None:
+            named = distinct_labels(classes, "classes")
+            columns = [f"{prefix}{value}" for value in named]
         else:
-            named = tuple(suffixes)
-    columns = [f"{prefix}{value}" for value in named]
-    missing = [name for name in columns if name not in known]
-    if missing or not columns:
-        what = some(missing) if missing else f"that begin with {prefix!r}"
-        raise ValueError(f"there are no probability columns {what}; the columns are {some(known, limit=10)}")
-    for name in columns:
-        kind = schema.field(name).type
-        if not (kinds.is_floating(kind) or kinds.is_integer(kind)):
-            raise ValueError(f"column {name!r} must hold numbers; its type is {kind}")
-    return columns, named
+            found = [n for n in known if n.startswith(prefix) and n != prefix and n not in self.others]
+            columns, typed = classes_of(found, prefix, self._labels_are_texts())
+            named = tuple(typed)
+        missing = [name for name in columns if name not in known]
+        if missing or not columns:
+            told = self.asked.get(f"{prefix}*")
+            what = listing(missing) if missing else f"that begin with {prefix!r}"
+            raise ValueError(
+                f"{self.path}: {f'{told}: ' if told else ''}there are no probability columns {what}; the columns are "
+                f"{listing(known)}"
+            )
+        self.check_columns(columns)
+        return columns, named
+
+    def _labels_are_texts(self) -> bool:
+        if self.label is None or isinstance(self.table, CsvFile):
+            return False  # in a CSV file numbers look as texts do
+        import pyarrow.types as kinds
+
+        kind = self.table.type_of(self.label)
+        return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
+
+    def _check_types(self) -> None:
+        """Refuse probability columns that hold no numbers; single precision is kept if all have it."""
+        import pyarrow.types as kinds
+
+        assert isinstance(self.table, ArrowFiles)
+        found = {name: self.table.type_of(name) for name in self.columns}
+        for name, kind in found.items():
+            if not (kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)):
+                raise ValueError(f"{self.path}: column {name!r} must hold numbers; its type is {kind}")
+        if all(kinds.is_float32(kind) for kind in found.values()):
+            self.dtype = np.dtype(np.float32)
 
 
-def _refuse_nulls(column: Any, name: str, path: str, first: int) -> None:
-    if column.null_count:
-        rows = first + np.flatnonzero(np.asarray(column.is_null()))
-        raise ValueError(f"{path}: column {name!r} is null in {rows_text(rows)}; drop or repair these rows")
+def _opened(path: Any) -> CsvFile | ArrowFiles:
+    if isinstance(path, str | os.PathLike) and Path(path).suffix.lower() == ".csv":
+        return CsvFile(path)
+    return ArrowFiles.opened(path)

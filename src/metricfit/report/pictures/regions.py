@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from metricfit.policy import Policy
-from metricfit.report.display import Display, bare
-from metricfit.report.style import Style, plain
+from metricfit.report.pictures.display import Display, bare
+from metricfit.report.pictures.style import Style, plain
 from metricfit.result import Result
 from metricfit.types import FloatArray
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from metricfit.policy import Policy
 from metricfit.policy.file import write
-from metricfit.report.facts import Facts
+from metricfit.report.page.facts import Facts
 from metricfit.result import Result
 
 
@@ -29,7 +29,7 @@ def html(result: Result, *, title: str | None = None, made_by: str | None = None
     if not isinstance(result.policy, Policy):
         raise ValueError("a report is of a policy on probabilities; this one decides by retrained models")
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("metricfit", "report"),
+        loader=jinja2.PackageLoader("metricfit", "report/page"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

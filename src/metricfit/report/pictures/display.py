@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from metricfit.report.style import Style, drawn_in, pyplot, style_of
+from metricfit.report.pictures.style import Style, drawn_in, pyplot, style_of
 
 
 class Display:

@@ -10,9 +10,9 @@ from metricfit.data.confusion import Confusion
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.policy import Policy
-from metricfit.report.display import Display, bare
 from metricfit.report.expected import of_most_probable, of_policy
-from metricfit.report.style import Style, plain
+from metricfit.report.pictures.display import Display, bare
+from metricfit.report.pictures.style import Style, plain
 from metricfit.result import Result
 from metricfit.types import FloatArray, IntArray
 

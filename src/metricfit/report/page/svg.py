@@ -6,8 +6,8 @@ import io
 import re
 import warnings
 
-from metricfit.report.display import Display
-from metricfit.report.style import Style, drawn_in
+from metricfit.report.pictures.display import Display
+from metricfit.report.pictures.style import Style, drawn_in
 
 # Colours that stand for the page's own. No picture uses them otherwise.
 VARIABLES = {

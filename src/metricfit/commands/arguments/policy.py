@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
+
 from metricfit.commands.errors import DataError, blamed_on
 from metricfit.exceptions import PolicyFileError
 from metricfit.policy import Policy
+
+
+def add_policy(parser: ArgumentParser) -> None:
+    """Declare the policy file."""
+    parser.add_argument("policy", metavar="POLICY", help="policy file that 'metricfit fit' wrote")
 
 
 def load_policy(path: str) -> Policy:

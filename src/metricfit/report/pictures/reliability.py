@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from metricfit.oracles.in_memory import PluginOracle
-from metricfit.report.display import Display
+from metricfit.report.pictures.display import Display
+from metricfit.report.pictures.style import Style, plain
 from metricfit.report.rates import bins
-from metricfit.report.style import Style, plain
 from metricfit.result import Result
 from metricfit.types import FloatArray, IntArray, Label
 

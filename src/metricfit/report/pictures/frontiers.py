@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
-from metricfit.report.display import Display
-from metricfit.report.style import Style, plain
+from metricfit.report.pictures.display import Display
+from metricfit.report.pictures.style import Style, plain
 from metricfit.report.words import named
 from metricfit.result import Result
 from metricfit.tradeoff import Frontier, Point, trace
+from metricfit.tradeoff.monotone import monotone
 
 # Levels that a picture of a result has, and lines that a picture of a grid has at most.
 LEVELS, LINES = 25, 5
@@ -71,7 +73,15 @@ class FrontierDisplay(Display):
         shared = type(problem)(problem.objective, kept)
         front = trace(shared, (traded,), levels, result.origin.oracle, result.origin.options)
         record = result.constraints[constraint]
-        return cls(front, Point((traded.limit,), result, (record.value,)))
+        chosen = Point((traded.limit,), result, (record.value,))
+        # The result keeps looser limits too, so no level may be worse than it is. On a frontier the traded one is last.
+        others = tuple(one for one in result.constraints if one is not record)
+        candidate = replace(result, constraints=(*others, record), expected=None)
+        known = [*front.points, replace(chosen, result=candidate)]
+        points = monotone(shared, front.traded, known, result.origin.options.tol)
+        strict = 1 if traded.sense == ">=" else -1
+        ordered = sorted(points, key=lambda point: strict * point.levels[0])
+        return cls(replace(front, points=tuple(ordered)), chosen)
 
     @classmethod
     def from_estimator(cls, estimator: Any, constraint: int = 0, levels: Any = LEVELS) -> Self:

@@ -15,18 +15,18 @@ from metricfit.data.confusion import Confusion
 from metricfit.metrics import recall
 from metricfit.options import Options
 from metricfit.report import words
-from metricfit.report.achievable import AchievableDisplay
-from metricfit.report.confusions import ConfusionDisplay
-from metricfit.report.convergence import ConvergenceDisplay
-from metricfit.report.display import Display
 from metricfit.report.expected import of_most_probable
-from metricfit.report.frontiers import FrontierDisplay
-from metricfit.report.groups import GroupsDisplay
+from metricfit.report.page.svg import inline_svg
+from metricfit.report.pictures.achievable import AchievableDisplay
+from metricfit.report.pictures.confusions import ConfusionDisplay
+from metricfit.report.pictures.convergence import ConvergenceDisplay
+from metricfit.report.pictures.display import Display
+from metricfit.report.pictures.frontiers import FrontierDisplay
+from metricfit.report.pictures.groups import GroupsDisplay
+from metricfit.report.pictures.regions import RegionsDisplay
+from metricfit.report.pictures.reliability import ReliabilityDisplay
+from metricfit.report.pictures.weights import WeightsDisplay
 from metricfit.report.rates import Rate, rate
-from metricfit.report.regions import RegionsDisplay
-from metricfit.report.reliability import ReliabilityDisplay
-from metricfit.report.svg import inline_svg
-from metricfit.report.weights import WeightsDisplay
 from metricfit.result import Result
 
 # Classes in the table; trade-offs and attributes that are drawn; levels of a trade-off.

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from metricfit.report.display import Display
-from metricfit.report.style import Style, plain
+from metricfit.report.pictures.display import Display
+from metricfit.report.pictures.style import Style, plain
 from metricfit.report.words import named
 from metricfit.result import Result
 from metricfit.types import FloatArray

@@ -7,13 +7,14 @@ from typing import Any, Self
 import numpy as np
 
 from metricfit.data.confusion import Confusion
+from metricfit.functions.curvature import Curvature
 from metricfit.metrics import Metric, parse
 from metricfit.metrics.constraint import compare
 from metricfit.oracles.base import Oracle
 from metricfit.problem import Problem
-from metricfit.report.display import Display
 from metricfit.report.expected import of_most_probable
-from metricfit.report.style import Style, plain
+from metricfit.report.pictures.display import Display
+from metricfit.report.pictures.style import Style, plain
 from metricfit.report.words import named
 from metricfit.result import Result
 from metricfit.types import FloatArray
@@ -152,7 +153,28 @@ def edge_of(oracle: Oracle, pair: list[Metric], calls: int) -> FloatArray:
         path += [ask.values(u) for u in mixed]
         start = end
     edge: FloatArray = np.array(path)
-    return edge[np.isfinite(edge).all(axis=1)]
+    edge = edge[np.isfinite(edge).all(axis=1)]
+    linear = all(metric.curvature is Curvature.LINEAR for metric in pair)
+    return _hull(edge) if linear else edge
+
+
+def _hull(points: FloatArray) -> FloatArray:
+    """Return the corners of the smallest convex set around points, in their order around it.
+
+    What mixtures reach in two linear metrics is convex. On counted labels the oracle's answers need not be the farthest
+    ones, so that a path through them may turn inwards.
+
+    Examples
+    --------
+    >>> _hull(np.array([[0.0, 0], [1, 0], [0.4, 0.4], [1, 1], [0, 1]])).tolist()
+    [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return np.asarray(points[ConvexHull(points).vertices])
+    except QhullError:  # points on a line, or too few
+        return points
 
 
 class _Asker:

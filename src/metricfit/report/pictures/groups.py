@@ -11,10 +11,10 @@ from metricfit.messages import unknown
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.policy import Policy
-from metricfit.report.display import Display
 from metricfit.report.expected import of_most_probable, of_policy
+from metricfit.report.pictures.display import Display
+from metricfit.report.pictures.style import Style, plain
 from metricfit.report.rates import KINDS, Kind, Rate, rate
-from metricfit.report.style import Style, plain
 from metricfit.result import Result
 from metricfit.types import Label
 

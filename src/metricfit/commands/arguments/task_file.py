@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from metricfit.messages import unknown
 PATHS = ("scores", "policy", "out", "report", "picture")
 
 
-def expanded(argv: Sequence[str], commands: dict[str, argparse.ArgumentParser]) -> list[str]:
+def expanded(argv: Sequence[str], commands: Mapping[str, argparse.ArgumentParser]) -> list[str]:
     """Return arguments in which a task file, ``metricfit fit task.toml``, is replaced by what it says.
 
     Options after the file come after those of the task, so that of one that is given twice the last counts, and
@@ -26,7 +26,7 @@ def expanded(argv: Sequence[str], commands: dict[str, argparse.ArgumentParser]) 
     ----------
     argv : sequence of str
         The arguments.
-    commands : dict of ArgumentParser
+    commands : mapping of ArgumentParser
         The parser of each command, which says what it knows.
 
     Returns
@@ -81,7 +81,7 @@ def _read(path: str, command: str) -> dict[str, Any]:
 
 
 def _names(action: argparse.Action) -> Iterator[str]:
-    if action.dest not in ("help", "parser") and action.dest != argparse.SUPPRESS:
+    if action.dest != "help" and action.dest != argparse.SUPPRESS:
         yield action.dest
 
 

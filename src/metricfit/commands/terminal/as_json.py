@@ -6,14 +6,16 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metricfit.commands import summary
-from metricfit.data.confusion import Confusion
-from metricfit.problem import Problem
-from metricfit.result import Result
+from metricfit.commands.terminal import summary
+
+if TYPE_CHECKING:  # commands that solve nothing import nothing that does
+    from metricfit.data.confusion import Confusion
+    from metricfit.problem import Problem
+    from metricfit.result import Result
 
 
 def show(document: Mapping[str, Any] | Sequence[Any]) -> None:

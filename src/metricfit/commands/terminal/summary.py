@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metricfit.commands.terminal import Grid
-from metricfit.data.confusion import Confusion
-from metricfit.metrics import Constraint, Metric
-from metricfit.problem import Problem
-from metricfit.result import Result
-from metricfit.trust.judgement import ConstraintEstimate, Judgement
+from metricfit.commands.terminal.printing import Grid
 from metricfit.types import FloatArray
+
+if TYPE_CHECKING:  # commands that solve nothing import nothing that does
+    from metricfit.data.confusion import Confusion
+    from metricfit.metrics import Constraint, Metric
+    from metricfit.problem import Problem
+    from metricfit.result import Result
+    from metricfit.trust.judgement import ConstraintEstimate, Judgement
 
 SHOWN_CLASSES = 20
 #: A first column wider than this gets a line of its own, so that tables stay within 100 characters.
@@ -51,6 +54,7 @@ def problem_text(problem: Problem) -> str:
 
     Examples
     --------
+    >>> from metricfit.problem import Problem
     >>> print(problem_text(Problem.of("g_mean", ["recall(1) >= 0.5", "precision(1) >= 0.9"])))
     maximize g_mean()
       subject to recall(1) >= 0.5
@@ -100,6 +104,7 @@ def rates(confusion: Confusion) -> tuple[FloatArray, FloatArray, FloatArray]:
 
     Examples
     --------
+    >>> from metricfit.data.confusion import Confusion
     >>> precision, recall, share = rates(Confusion.from_predictions([0, 0, 1, 1], [0, 0, 1, 0]))
     >>> precision.round(3).tolist(), recall.tolist(), share.tolist()
     ([0.667, 1.0], [1.0, 0.5], [0.75, 0.25])
@@ -147,6 +152,7 @@ def other_decisions(confusion: Confusion) -> str:
 
     Examples
     --------
+    >>> from metricfit.data.confusion import Confusion
     >>> other_decisions(Confusion.from_predictions([0, 1], [0, "review"]))
     '  decisions that are no class: review 50.0%'
     """
@@ -205,6 +211,7 @@ def interval_text(found: Judgement | ConstraintEstimate) -> str:
 
     Examples
     --------
+    >>> from metricfit.trust.judgement import Judgement
     >>> interval_text(Judgement(0.684, 0.661, 0.703, (), 100))
     '0.684 [0.661, 0.703]'
     """

@@ -1,0 +1,64 @@
+"""The parser of the command line. The arguments of a command are declared in its own module."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Collection
+from types import ModuleType
+from typing import NoReturn
+
+from metricfit import __version__
+from metricfit.commands import COMMANDS
+from metricfit.commands.errors import UsageError
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are the command's errors."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise in place of printing the usage and leaving."""
+        # An option that takes several values takes all that follow, files too.
+        hint = "; files come before the options" if "required: " in message and "SCORES" in message else ""
+        raise UsageError(f"{message}{hint}; see '{self.prog} --help'")
+
+
+def module_of(command: str) -> ModuleType:
+    """Return the module of a command, which has ``arguments(parser)`` and ``run(options)``."""
+    return importlib.import_module(f"metricfit.commands.{command}")
+
+
+def build_parser(declared: Collection[str] = ()) -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of all commands, and that of each command.
+
+    Parameters
+    ----------
+    declared : collection of str
+        The commands whose arguments are declared, and whose modules are imported for it.
+
+    Examples
+    --------
+    >>> parser, commands = build_parser(["metrics"])
+    >>> parser.parse_args(["metrics", "g_mean"]).name, commands["fit"].prog
+    ('g_mean', 'metricfit fit')
+    """
+    parser = Parser(
+        prog="metricfit",
+        description="Fit the metric you are judged by, under the constraints you must keep.",
+        epilog="Exit codes: 0 done, 1 a limit is broken (evaluate), 2 usage, 3 infeasible, 4 bad data.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"metricfit {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    made = {}
+    for name, text in COMMANDS.items():
+        made[name] = commands.add_parser(
+            name,
+            help=text.replace("%", "%%"),
+            description=f"{text[0].upper()}{text[1:]}.",
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if name in declared:
+            module_of(name).arguments(made[name])
+    return parser, made

@@ -1,0 +1,202 @@
+"""What is to be optimised and how: the arguments that state a problem, and the problem that they state."""
+
+from __future__ import annotations
+
+import math
+import sys
+from argparse import ArgumentParser, Namespace
+
+from metricfit.commands.arguments import kinds
+from metricfit.commands.arguments.rows import add_rows, reading, score_table
+from metricfit.commands.errors import INFEASIBLE, CommandError, blamed_on_text
+from metricfit.commands.terminal import summary
+from metricfit.data.axes import Axes
+from metricfit.data.labels import distinct_labels
+from metricfit.exceptions import InfeasibleError
+from metricfit.functions.binding import Binding
+from metricfit.methods import METHODS, choose
+from metricfit.metrics import Constraint, Metric, parse
+from metricfit.metrics.rates import Named
+from metricfit.options import Options
+from metricfit.oracles import PluginOracle, Rows
+from metricfit.oracles.base import OracleBase
+from metricfit.oracles.choice import oracle_for
+from metricfit.problem import Problem
+from metricfit.report.expected import even_margins
+from metricfit.tables.matching import as_class
+
+CONFUSIONS = ("labels", "calibrated", "model")
+
+
+class Infeasible(CommandError):
+    """No policy keeps what was asked for."""
+
+    code = INFEASIBLE
+
+
+def add_limits(parser: ArgumentParser) -> None:
+    """Declare the constraints."""
+    parser.add_argument(
+        "--subject-to",
+        metavar="TEXT",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="constraint to keep, such as \"precision('fraud') >= 0.9\"; may be given several times",
+    )
+
+
+def add_tolerance(parser: ArgumentParser) -> None:
+    """Declare when to stop."""
+    parser.add_argument(
+        "--tol", type=kinds.tolerance, default=1e-4, help="stop at this gap (default: 0.0001)"
+    )
+
+
+def add_problem(parser: ArgumentParser) -> None:
+    """Declare what states a problem and how to search."""
+    add_rows(parser)
+    parser.add_argument(
+        "--missing",
+        choices=("error", "cell"),
+        default="error",
+        help="rows that lack an attribute: refuse them (default), or treat them as a group of its own, '(missing)'",
+    )
+    goal = parser.add_mutually_exclusive_group(required=True)
+    goal.add_argument("--maximize", metavar="TEXT", help="metric to maximize, such as g_mean")
+    goal.add_argument(
+        "--minimize", metavar="TEXT", help="metric to minimize, such as 'cost([[0, 1], [5, 0]])'"
+    )
+    add_limits(parser)
+    parser.add_argument(
+        "--method",
+        metavar="NAME",
+        default="auto",
+        help=f"how to search: auto (default), {', '.join(METHODS)}",
+    )
+    parser.add_argument(
+        "--confusion",
+        choices=CONFUSIONS,
+        default="labels",
+        help="count labels (default), or soft labels, with which the bound is a proof: probabilities calibrated on the "
+        "labels, or those of the model as they are",
+    )
+    add_tolerance(parser)
+    parser.add_argument("--max-calls", metavar="N", type=kinds.count, help="budget of oracle calls")
+    parser.add_argument("--max-seconds", metavar="S", type=kinds.seconds, help="budget of time")
+    parser.add_argument("--seed", type=kinds.seed, help="seed of the methods that draw")
+    parser.add_argument(
+        "-v", "--verbose", action="count", default=0, help="a line per iteration, to standard error"
+    )
+
+
+def problem_of(options: Namespace) -> tuple[Problem, OracleBase]:
+    """Return the problem that the options state and the oracle on the rows of the table, both checked."""
+    goal = "--maximize" if options.minimize is None else "--minimize"
+    with blamed_on_text(goal):
+        objective = _objective(options.maximize, options.minimize)
+    with blamed_on_text("--subject-to"):
+        problem = Problem.of(objective, options.subject_to)
+    oracle = oracle_of(options)
+    _check(problem, oracle.axes, goal, options.method)
+    return problem, oracle
+
+
+def search_of(options: Namespace, verbose: int) -> Options:
+    """Return how to search."""
+    return Options(
+        options.method, options.tol, options.max_calls, options.max_seconds, options.seed, verbose=verbose
+    )
+
+
+def oracle_of(options: Namespace) -> OracleBase:
+    """Return the oracle on the rows of the table, checked."""
+    table = score_table(options, label=options.label, attributes=options.attribute, weight=options.weight)
+    with blamed_on_text("--decision"):
+        named = [as_class(text, table.classes) for text in options.decision]
+        decisions = distinct_labels(named, "the list") if named else None
+    with reading(options.scores):
+        missing = getattr(options, "missing", "error")
+        return oracle_for(table, None, decisions=decisions, confusion=options.confusion, missing=missing)
+
+
+def rows_of(options: Namespace) -> Rows:
+    """Return the rows of the table in memory, checked; of a table that is larger, a sample."""
+    oracle = oracle_of(options)
+    rows = oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
+    assert rows is not None
+    return rows
+
+
+def _objective(maximize: str | None, minimize: str | None) -> Metric:
+    """Return the metric with the direction that the command line asks for."""
+    text = maximize if maximize is not None else minimize
+    metric = parse(text or "")
+    if isinstance(metric, Constraint):
+        raise ValueError(f"'{metric}' is a constraint; give it to --subject-to")
+    asked = 1 if maximize is not None else -1
+    if metric.direction == asked:
+        return metric
+    if metric.direction == -asked:
+        better, done = ("lower", "maximized") if asked > 0 else ("higher", "minimized")
+        print(f"metricfit: note: of {metric}, {better} is better; it is {done} as asked", file=sys.stderr)
+    return Named(str(metric), metric, asked)
+
+
+def _check(problem: Problem, axes: Axes, goal: str, method: str) -> None:
+    """Refuse names that do not exist and methods that do not fit, so that later errors are about the data."""
+    margins = even_margins(axes)
+    check_metric(goal, problem.objective, axes)
+    for constraint in problem.constraints:
+        check_metric("--subject-to", constraint.metric, axes)
+    with blamed_on_text(f"--method {method}"):
+        choose(method, problem.bind(axes, margins))
+
+
+def check_metric(option: str, metric: Metric, axes: Axes) -> None:
+    """Refuse a metric with names that do not exist."""
+    with blamed_on_text(f"{option} {metric}"):
+        metric.bind(Binding.of(axes, even_margins(axes)))
+
+
+def infeasible(error: InfeasibleError, problem: Problem) -> Infeasible:
+    """Return the command's error for a problem that cannot be solved, with what can be reached instead."""
+    found = "no policy keeps" if error.proven else "no policy was found that keeps"
+    kind = "at all" if len(error.conflict) == 1 else "together"
+    rows = [["constraint", "asked", "best alone", "nearest with the others"]]
+    nearest = {}
+    for constraint in problem.constraints:
+        name, sign = str(constraint), -1 if constraint.sense == ">=" else 1
+        # Rounded to the loose side, so that what is shown can be kept.
+        alone, together = (
+            _loose(constraint.limit + sign * max(by, 0.0), sign)
+            for by in (error.alone[name], error.violations[name])
+        )
+        nearest[name] = {"alone": alone, "together": together}
+        shown = [f"{constraint.sense} {value:.4f}" if value == value else "-" for value in (alone, together)]
+        rows.append([str(constraint.metric), f"{constraint.sense} {constraint.limit:g}", *shown])
+    lines = [
+        f"{found} all constraints; nothing was written",
+        f"  cannot be kept {kind}: {', '.join(error.conflict)}",
+        "  What can be reached:",
+        summary.table(rows, indent="    "),
+        "  Ask for limits no stricter than those in the last column, or drop a constraint. 'metricfit frontier' shows "
+        "what each limit costs.",
+    ]
+    details = {"conflict": error.conflict, "violations": error.violations, "alone": error.alone}
+    return Infeasible("\n".join(lines), **details, nearest=nearest)
+
+
+def _loose(limit: float, sign: int, digits: int = 4) -> float:
+    """Return a limit rounded to the side on which it is easier to keep.
+
+    Examples
+    --------
+    >>> _loose(0.93457, -1), _loose(0.05001, 1)
+    (0.9345, 0.0501)
+    """
+    if limit != limit:
+        return limit
+    scale = 10**digits
+    cut = math.floor(limit * scale) if sign < 0 else math.ceil(limit * scale)
+    return cut / scale

@@ -1,0 +1,117 @@
+"""The table of scores of a command: which file, which columns, which decisions."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from metricfit.commands.arguments.outputs import table_format
+from metricfit.commands.errors import DataError, UsageError
+from metricfit.oracles.files.scores import ScoreFiles
+from metricfit.policy import Policy
+
+
+def add_scores(parser: ArgumentParser) -> None:
+    """Declare the table and its probabilities."""
+    parser.add_argument(
+        "scores",
+        metavar="SCORES",
+        help="table of scores: .csv, .parquet or .arrow, or a folder of such files; SCORES comes before the options",
+    )
+    parser.add_argument(
+        "--proba-prefix", metavar="P", required=True, help="the probability of class c is in the column Pc"
+    )
+    parser.add_argument(
+        "--normalize", action="store_true", help="divide each row's probabilities by their sum"
+    )
+
+
+def add_labelled(parser: ArgumentParser) -> None:
+    """Declare what is known of labelled rows."""
+    parser.add_argument("--label", metavar="COL", required=True, help="column of the true classes")
+    parser.add_argument("--weight", metavar="COL", help="column of the weights of the rows")
+
+
+def add_rows(parser: ArgumentParser) -> None:
+    """Declare the rows that a problem is solved on, and what can be decided."""
+    add_scores(parser)
+    add_labelled(parser)
+    parser.add_argument(
+        "--attribute",
+        metavar="COL",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="column of an attribute of the rows, such as region; may be given several times",
+    )
+    parser.add_argument(
+        "--decision",
+        metavar="D",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="all decisions, by default the classes; others, such as review, are decisions that are no class",
+    )
+
+
+def score_table(
+    options: Namespace,
+    *,
+    label: str | None = None,
+    attributes: Sequence[str] = (),
+    weight: str | None = None,
+    policy: Policy | None = None,
+    copied: Sequence[tuple[str, str]] = (),
+) -> ScoreFiles:
+    """Return the table of scores that the options name.
+
+    Parameters
+    ----------
+    options : Namespace
+        With ``scores``, ``proba_prefix`` and ``normalize``.
+    label, weight : str, optional
+        Columns of labels and of weights.
+    attributes : sequence of str
+        Columns of attributes.
+    policy : Policy, optional
+        What the rows are for: its classes and attributes there must be. By default the classes are those that
+        the columns name.
+    copied : sequence of (option, column)
+        Other columns that will be asked for.
+    """
+    prefix = options.proba_prefix
+    if not prefix:
+        raise UsageError("--proba-prefix is empty; give what the names of the probability columns begin with")
+    if not os.path.isdir(options.scores):
+        table_format(options.scores)
+    fitted = () if policy is None else policy.axes.cells.names
+    asked = {name: f"{option} {name}" for option, name in copied}
+    asked |= {name: f"--attribute {name}" for name in attributes}
+    asked |= {name: f"the policy needs the attribute {name!r}" for name in fitted}
+    asked |= {name: f"{option} {name}" for option, name in (("--label", label), ("--weight", weight)) if name}
+    asked[f"{prefix}*"] = f"--proba-prefix {prefix}"
+    classes = None if policy is None else policy.axes.classes
+    if classes is not None and len(set(map(str, classes))) < len(classes):
+        raise DataError(
+            "the policy has classes whose columns have one name, such as 1 and '1'; a table cannot tell them apart, so "
+            "decide with Policy.decide in Python"
+        )
+    named = list(dict.fromkeys([*fitted, *attributes]))
+    with reading(options.scores):
+        return ScoreFiles(options.scores, label, prefix, named, weight, classes, options.normalize, asked)
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Blame errors about a table's content on its file, and speak of options."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error).replace(
+            "divide by the sums: normalize=True", "add --normalize to divide by the sums"
+        )
+        raise DataError(text if text.startswith(f"{path}: ") else f"{path}: {text}") from error
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}") from error

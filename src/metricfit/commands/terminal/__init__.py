@@ -1,0 +1,1 @@
+"""What a person sees: tables and sentences, JSON for scripts, and what Ctrl-C does."""

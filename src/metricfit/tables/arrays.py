@@ -1,0 +1,101 @@
+"""Columns of a table as arrays of numbers, and of probabilities that sum to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metricfit.data.validation import SUM_TOLERANCE, check_proba
+from metricfit.messages import rows_text, some
+from metricfit.types import FloatArray
+
+
+def listing(names: Sequence[str]) -> str:
+    """Return the first of some column names, for messages.
+
+    Examples
+    --------
+    >>> listing(["p_a", "p_b"]), listing([])
+    ("'p_a', 'p_b'", 'none')
+    """
+    return some(names, limit=8) or "none"
+
+
+def numbers(column: Any, name: str) -> Any:
+    """Return a column of pandas or pyarrow as an array of numbers; raise naming the rows that hold none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> numbers(pd.Series([1, 2]), "weight").tolist()
+    [1, 2]
+    """
+    try:
+        array = np.asarray(column.to_numpy())
+    except Exception as error:  # pyarrow's own, of several kinds: texts that are no UTF-8, say
+        raise ValueError(f"column {name!r} must hold numbers; it cannot be read: {error}") from error
+    if not len(array):
+        return np.zeros(0)  # nothing to tell the type by
+    if array.dtype.kind not in "fiub":
+        values = array.tolist()
+        bad = [row for row, value in enumerate(values) if not _is_number(value)]
+        if not bad:
+            raise ValueError(f"column {name!r} must hold numbers; it holds texts such as {values[0]!r}")
+        strange = some(dict.fromkeys(values[row] for row in bad))
+        raise ValueError(
+            f"column {name!r} must hold numbers; it holds {strange} in {rows_text(np.array(bad))}; repair or "
+            "drop these rows"
+        )
+    return array
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a number, or a text that is one in a column with other texts."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def stacked(table: Any, names: Sequence[str], rows: int) -> FloatArray:
+    """Return columns of numbers side by side, in single precision if all are."""
+    columns = [numbers(table[name], name) for name in names]
+    single = all(column.dtype == np.float32 for column in columns)
+    proba: FloatArray = np.empty((rows, len(names)), dtype=np.float32 if single else np.float64)
+    for j, column in enumerate(columns):
+        proba[:, j] = column
+    return proba
+
+
+def divided(proba: FloatArray) -> FloatArray:
+    """Divide each row by its sum, in place; NaN and negative numbers are left to the check of probabilities.
+
+    Examples
+    --------
+    >>> divided(np.array([[1.0, 3.0]])).tolist()
+    [[0.25, 0.75]]
+    """
+    with np.errstate(invalid="ignore"):
+        sums = proba.sum(axis=1, dtype=np.float64)
+        empty = (sums == 0) & (proba >= 0).all(axis=1)
+    if empty.any():
+        raise ValueError(f"all probabilities are 0 in {rows_text(np.flatnonzero(empty))}; drop these rows")
+    usable = np.isfinite(sums) & (sums > 0)
+    np.divide(proba, sums[:, None], out=proba, where=usable[:, None], casting="same_kind")
+    return proba
+
+
+def checked(proba: FloatArray, names: Sequence[str]) -> FloatArray:
+    """Return probabilities; raise naming the rows that hold none, and what to do about those that do not sum to 1."""
+    with np.errstate(invalid="ignore"):
+        sums = proba.sum(axis=1, dtype=np.float64)
+        off = (np.abs(sums - 1) > SUM_TOLERANCE) & (proba >= 0).all(axis=1) & np.isfinite(sums)
+    if off.any():
+        raise ValueError(
+            f"the columns {listing(names)} do not sum to 1 (within {SUM_TOLERANCE:g}) in "
+            f"{rows_text(np.flatnonzero(off))}; repair these rows, or divide by the sums: normalize=True"
+        )
+    return check_proba(proba, name=f"a probability (columns {listing(names)})", allow_empty=True)

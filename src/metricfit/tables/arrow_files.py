@@ -1,0 +1,202 @@
+"""Columns of Parquet and Arrow files, of one file or of many that make one table, read in batches by pyarrow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metricfit.messages import rows_text, some
+from metricfit.tables.damage import check_columns, readable
+from metricfit.tables.formats import FORMATS, UNREADABLE, arrow, check_file, unreadable
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowFiles:
+    """Files with the same columns.
+
+    Parameters
+    ----------
+    dataset : pyarrow.dataset.Dataset
+        The files; or one file in Arrow's layout for streams, which has to be read whole.
+    path : str
+        What messages call the table.
+    """
+
+    dataset: Any
+    path: str
+
+    @classmethod
+    def opened(cls, path: Any) -> ArrowFiles:
+        """Open a file, a folder of files, a list of files, or a data set of pyarrow."""
+        pa = arrow(path if isinstance(path, str | os.PathLike) else "path")
+        import pyarrow.dataset as ds
+
+        if isinstance(path, ds.FileSystemDataset):
+            if path._scan_options:
+                raise ValueError("path is a filtered data set; write the rows it keeps to files of their own")
+            return cls(path, "path")
+        several = isinstance(path, list | tuple)
+        paths, kind = _paths(path)
+        shown = some(paths) if several else paths[0]
+        with _reading(shown, kind):
+            if not several and kind == "ipc" and os.path.isfile(paths[0]) and _is_stream(paths[0]):
+                with pa.OSFile(paths[0]) as source:
+                    return cls(ds.dataset(pa.ipc.open_stream(source).read_all()), shown)
+            dataset = ds.dataset(paths if several else paths[0], format=kind, partitioning="hive")
+            found = cls(dataset, shown)
+        if not found.files:
+            raise ValueError(f"path {shown} holds no files; name at least one Parquet or Arrow file")
+        return found
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.dataset.schema.names)
+
+    @property
+    def files(self) -> list[Any]:
+        """The files, as pyarrow's fragments."""
+        return list(self.dataset.get_fragments())
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all files."""
+        with _reading(self.path):
+            return int(sum(file.count_rows() for file in self.files))
+
+    def type_of(self, name: str) -> Any:
+        """Return pyarrow's type of a column, or of its values where it has a dictionary of them."""
+        import pyarrow.types as kinds
+
+        kind = self.dataset.schema.field(name).type
+        return kind.value_type if kinds.is_dictionary(kind) else kind
+
+    def check_same(self, columns: Sequence[str], prefix: str) -> None:
+        """Raise if files differ in a column that is needed; folders named ``column=value`` give all files the same."""
+        files = self.files
+        first = files[0].physical_schema
+        for file in files[1:]:
+            schema, shown = file.physical_schema, _path(file)
+            for name in columns:
+                if name not in first.names:
+                    continue
+                if name not in schema.names:
+                    raise ValueError(
+                        f"{shown} has no column {name!r}, which {_path(files[0])} has; all files of a table need the "
+                        "same columns"
+                    )
+                if schema.field(name).type != first.field(name).type:
+                    raise ValueError(
+                        f"{shown}: column {name!r} is {schema.field(name).type}, but in {_path(files[0])} it is "
+                        f"{first.field(name).type}; write all files with one schema"
+                    )
+            more = {name for name in schema.names if name.startswith(prefix)} - set(first.names)
+            if more:
+                raise ValueError(
+                    f"{shown} has another number of classes: {some(sorted(more))} is no column of "
+                    f"{_path(files[0])}; write all files with the same classes"
+                )
+
+    def batches(self, columns: Sequence[str], rows: int, nulls: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield tables of so many rows at most, in order; a null in a column that is not named in ``nulls`` raises."""
+        import pyarrow as pa
+
+        names = list(dict.fromkeys(columns))
+        for file in self.files:
+            first, shown = 0, _path(file) or self.path
+            with _reading(shown):
+                for batch in self._of_file(file, names, rows):
+                    _check_intact(batch, shown)
+                    for name in names:
+                        if name not in nulls:
+                            _refuse_nulls(batch.column(name), name, shown, first)
+                    first += batch.num_rows
+                    yield pa.Table.from_batches([batch])
+
+    def _of_file(self, file: Any, names: list[str], rows: int) -> Iterator[Any]:
+        stored = set(file.physical_schema.names)
+        parquet = getattr(getattr(file, "format", None), "default_extname", "") == "parquet"
+        if not parquet or not set(names) <= stored:
+            options = {"batch_readahead": 1, "fragment_readahead": 1}
+            yield from file.to_batches(schema=self.dataset.schema, columns=names, batch_size=rows, **options)
+            return
+        import pyarrow.parquet as pq
+
+        # A row group may be as large as the file; a buffered reader does not hold all of it at once.
+        with file.open() as handle:
+            reader = pq.ParquetFile(handle, buffer_size=2**16, pre_buffer=False)
+            for batch in reader.iter_batches(rows, columns=names, use_threads=False):
+                yield batch.select(names)
+
+    def whole(self, columns: Sequence[str]) -> Any:
+        """Return columns of all rows as a table of pyarrow."""
+        names = list(dict.fromkeys(columns))
+        with _reading(self.path):
+            table = self.dataset.to_table(columns=names)
+        _check_intact(table, self.path)
+        return table
+
+
+@contextmanager
+def _reading(path: str, kind: str = "") -> Iterator[None]:
+    """Blame what pyarrow says on the file."""
+    try:
+        yield
+    except UNREADABLE as error:
+        if type(error) is ValueError:  # our own words
+            raise
+        suffix = Path(path).suffix.lower()
+        raise unreadable(path, "arrow" if kind == "ipc" else FORMATS.get(suffix, "parquet"), error) from error
+
+
+def _check_intact(table: Any, path: str) -> None:
+    """Raise for a damaged column: offsets that lead out of the file would end the process."""
+    kind = FORMATS.get(Path(path).suffix.lower(), "parquet")
+    with readable(kind.title(), f"{path}: "):
+        check_columns(table)
+
+
+def _paths(path: Any) -> tuple[list[str], str]:
+    """Return the files that a path names and pyarrow's word for their format."""
+    several = isinstance(path, list | tuple)
+    if not several and not isinstance(path, str | os.PathLike):
+        raise ValueError(
+            f"path must be a file, a folder, a list of files or a pyarrow.dataset.Dataset; got {path!r}"
+        )
+    paths = [os.fspath(one) for one in path] if several else [os.fspath(path)]
+    if not paths:
+        raise ValueError("path is an empty list; name at least one Parquet or Arrow file")
+    suffixes = {Path(one).suffix.lower() for one in paths if not os.path.isdir(one)}
+    if not several and not suffixes:
+        suffixes = {file.suffix.lower() for file in Path(paths[0]).rglob("*.*") if file.is_file()}
+    formats = {FORMATS.get(suffix) for suffix in suffixes} - {None, "csv"}
+    if len(formats) != 1 or any(FORMATS.get(suffix) not in formats for suffix in suffixes):
+        known = ", ".join(suffix for suffix, kind in FORMATS.items() if kind != "csv")
+        raise ValueError(
+            f"path must name files of one kind, {known}, or one .csv file; got the endings {some(sorted(suffixes))}"
+        )
+    for one in paths:
+        check_file(one)
+    return paths, "parquet" if formats.pop() == "parquet" else "ipc"
+
+
+def _is_stream(path: str) -> bool:
+    """Return whether an Arrow file has the layout for streams; its name does not tell."""
+    with open(path, "rb") as file:
+        return file.read(6) != b"ARROW1"
+
+
+def _path(file: Any) -> str:
+    return str(getattr(file, "path", ""))
+
+
+def _refuse_nulls(column: Any, name: str, path: str, first: int) -> None:
+    if column.null_count:
+        rows = first + np.flatnonzero(np.asarray(column.is_null()))
+        raise ValueError(f"{path}: column {name!r} is null in {rows_text(rows)}; drop or repair these rows")

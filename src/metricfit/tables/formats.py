@@ -1,0 +1,72 @@
+"""The kinds of files that hold tables, told apart by the endings of their names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import Literal
+
+Format = Literal["csv", "parquet", "arrow"]
+FORMATS: dict[str, Format] = {
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+# What pandas and pyarrow raise for a damaged file; those of pyarrow are Python's own as well, of many kinds.
+UNREADABLE = (ValueError, OSError, NotImplementedError, LookupError, TypeError, ArithmeticError, MemoryError)
+
+
+def format_of(path: str | os.PathLike[str]) -> Format:
+    """Return the format that a file's name asks for, with the library for it at hand.
+
+    Examples
+    --------
+    >>> format_of("scores.csv")
+    'csv'
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise ValueError(f"{path}: tables are told apart by their ending; known: {', '.join(FORMATS)}")
+    if FORMATS[suffix] != "csv":
+        arrow(path)
+    return FORMATS[suffix]
+
+
+def arrow(path: str | os.PathLike[str]) -> ModuleType:
+    """Return pyarrow, or say how to get it."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ValueError(
+            f'{path}: Parquet and Arrow files need pyarrow: pip install "metricfit[io]", or use a .csv file'
+        ) from None
+    return pyarrow
+
+
+def unreadable(path: str | os.PathLike[str], kind: Format, error: Exception) -> ValueError:
+    """Return the error for a file that its library cannot read.
+
+    Examples
+    --------
+    >>> print(unreadable("a.csv", "csv", ValueError("no header.")))
+    a.csv: it cannot be read as CSV: no header; check that the file is complete and its ending right
+    """
+    name = kind.upper() if kind == "csv" else kind.title()
+    why = f"it cannot be read as {name}: {str(error).rstrip('.')}"
+    return ValueError(f"{path}: {why}; check that the file is complete and its ending right")
+
+
+def check_file(path: str | os.PathLike[str]) -> None:
+    """Raise if there is no file, in the words of the system, or if it is empty."""
+    try:
+        empty = not os.path.isdir(path) and not os.path.getsize(path)
+    except FileNotFoundError:
+        raise ValueError(f"{path}: No such file or directory; check the path of the file") from None
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror or error}") from error
+    if empty:
+        raise ValueError(f"{path}: the file is empty; give a table with a header and rows")

@@ -1,0 +1,134 @@
+"""Which class a column or a label in a file stands for: texts, numbers and truth values as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metricfit.data.columns import factorize
+from metricfit.messages import rows_text, some
+from metricfit.types import Label
+
+
+def classes_of(columns: Sequence[str], prefix: str, texts: bool) -> tuple[list[str], list[Label]]:
+    """Return probability columns and the classes they are named after; numbers are sorted.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The probability columns.
+    prefix : str
+        What their names begin with.
+    texts : bool
+        Whether the labels are texts, so that the classes are texts too, whatever they look like.
+
+    Examples
+    --------
+    >>> classes_of(["p_10", "p_9"], "p_", texts=False), classes_of(["p_10", "p_9"], "p_", texts=True)
+    ((['p_9', 'p_10'], [9, 10]), (['p_10', 'p_9'], ['10', '9']))
+    """
+    suffixes = [name.removeprefix(prefix) for name in columns]
+    if texts:
+        return list(columns), list(suffixes)
+    numbers = [as_number(suffix) for suffix in suffixes]
+    if None not in numbers and len(set(numbers)) == len(numbers):
+        pairs = sorted(zip(numbers, columns, strict=True))
+        return [name for _, name in pairs], [number for number, _ in pairs if number is not None]
+    truths = {"False": False, "True": True}
+    if set(suffixes) <= set(truths):
+        return list(columns), [truths[suffix] for suffix in suffixes]
+    return list(columns), list(suffixes)
+
+
+def as_number(text: str) -> int | float | None:
+    """Return the number that a text is, if Python writes it so and the column can be found again by it.
+
+    Examples
+    --------
+    >>> as_number("2"), as_number("0.5"), as_number("007"), as_number("a")
+    (2, 0.5, None, None)
+    """
+    for kind in (int, float):
+        try:
+            value: int | float = kind(text)
+        except ValueError:
+            continue
+        if str(value) == text and (isinstance(value, int) or np.isfinite(value)):
+            return value
+    return None
+
+
+def as_class(text: str, classes: Sequence[Label]) -> Label:
+    """Return a label that a person wrote, typed as the classes are where it can be.
+
+    Examples
+    --------
+    >>> as_class("2", [0, 1]), as_class("review", [0, 1]), as_class("2", ["0", "1"])
+    (2, 'review', '2')
+    """
+    same = {str(value): value for value in classes}
+    number = as_number(text)
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in classes)
+    return same.get(text, number if numbers and number is not None else text)
+
+
+def matched(value: Label, classes: Sequence[Label]) -> Label | None:
+    """Return the class that a label in a file stands for: by its text, as a number, or as a truth value.
+
+    Examples
+    --------
+    >>> matched("00", ["00", "01"]), matched("1.0", [0, 1]), matched(True, ["FALSE", "TRUE"]), matched("2", [0, 1])
+    ('00', 1, 'TRUE', None)
+    """
+    texts = {str(known): known for known in classes}
+    if str(value) in texts:
+        return texts[str(value)]
+    if isinstance(value, bool) or str(value).casefold() in ("true", "false"):
+        folded = [known for text, known in texts.items() if text.casefold() == str(value).casefold()]
+        return folded[0] if len(folded) == 1 else None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    numbers = [known for known in classes if isinstance(known, int | float) and not isinstance(known, bool)]
+    return next((known for known in numbers if known == number), None)
+
+
+def labels_of(column: Any, name: str, classes: Sequence[Label], prefix: str) -> Any:
+    """Return the class of each row's label; raise naming the labels that have no probability column, and why.
+
+    Examples
+    --------
+    >>> labels_of(["1.0", "0"], "y", [0, 1], "p_").tolist()
+    [1, 0]
+    """
+    values, codes = factorize(column, f"column {name!r}")
+    found = [matched(value, classes) for value in values]
+    outside = np.array([known is None for known in found], dtype=bool)
+    if outside.any():
+        rows = rows_text(np.flatnonzero(outside[codes]))
+        strange = [value for value, out in zip(values, outside, strict=True) if out]
+        padded = [
+            c for c in classes if isinstance(c, str) and any(_same_number(c, value) for value in strange)
+        ]
+        why = (
+            f"; {padded[0]!r} is that number, but not as the file writes it: name the column as the label is written"
+            if padded
+            else ""
+        )
+        raise ValueError(
+            f"column {name!r} has labels without a probability column in {rows}: {some(strange)}. The classes are "
+            f"{some(classes, limit=10)}, by the columns that begin with {prefix!r}{why}; add columns or drop rows"
+        )
+    table = np.empty(len(found), dtype=object)
+    table[:] = found
+    return table[codes]
+
+
+def _same_number(text: str, value: Label) -> bool:
+    try:
+        return float(text) == float(value)
+    except ValueError:
+        return False

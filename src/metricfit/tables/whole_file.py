@@ -1,0 +1,36 @@
+"""Files that appear whole or not at all. It imports nothing but Python's own library."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file to write; it takes the place of ``path`` at the end, or nothing changes if something goes wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with whole_file(f"{folder}/a.txt") as file:
+    ...         _ = file.write(b"all of it")
+    ...     Path(folder, "a.txt").read_text()
+    'all of it'
+    """
+    target = Path(os.path.realpath(path))
+    # In the same folder, because a file can be moved into place in one step only within a file system.
+    beside = target.with_name(f".metricfit-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(beside, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
