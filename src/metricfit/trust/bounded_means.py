@@ -44,6 +44,8 @@ def binomial_gap(hits: tuple[float, float], rows: tuple[float, float], limit: fl
     >>> round(binomial_gap((50, 50), (100, 100), 0.1), 3), binomial_gap((0, 0), (0, 0), 0.1)
     (0.089, 1.0)
     """
+    from scipy import stats
+
     (x, y), (n, m) = hits, rows
     if limit >= 1 - 2 * TINY:
         return 0.0  # shares are never further apart
