@@ -9,8 +9,6 @@ import pytest
 from optional import needs, optional
 
 import metricfit as mf
-from metricfit.commands.errors import DataError
-from metricfit.commands.scores import read_scores
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.files.chunked import ChunkedOracle, ChunkedRows
@@ -404,8 +402,6 @@ def test_an_arrow_file_whose_texts_lie_outside_of_it(tmp_path):
     (tmp_path / "scores.arrow").write_bytes(content.replace(offsets.tobytes(), wild.tobytes()))
     with pytest.raises(ValueError, match=r"scores\.arrow: it cannot be read as Arrow.*check that the file"):
         mf.optimize(mf.scores(tmp_path / "scores.arrow", label="y", proba_prefix="p_"), None, "g_mean")
-    with pytest.raises(DataError, match=r"scores\.arrow: it cannot be read as Arrow.*check that the file"):
-        read_scores(str(tmp_path / "scores.arrow"), "p_", label="y")
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
