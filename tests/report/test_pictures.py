@@ -8,6 +8,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import metricfit as mf
+from metricfit.intervals.estimate import wilson
 from metricfit.report import (
     AchievableDisplay,
     ConfusionDisplay,
@@ -20,7 +21,7 @@ from metricfit.report import (
 )
 from metricfit.report.pictures.style import plain
 from metricfit.report.pictures.weights import scores
-from metricfit.report.rates import bins, rate, wilson
+from metricfit.report.rates import bins, rate
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from metricfit.data.confusion import Confusion
+from metricfit.intervals.estimate import Estimate, wilson
 from metricfit.types import FloatArray
 
 Kind = Literal["decided", "recall", "precision"]
@@ -16,20 +16,9 @@ KINDS: dict[Kind, str] = {
     "recall": "recall of {}",
     "precision": "precision of {}",
 }
-# The two-sided normal quantile of 95 %.
-SURE = 1.959963984540054
 
 
-@dataclass(frozen=True)
-class Rate:
-    """A share of some rows, with its interval (Wilson's, 95 %); NaN where there are none."""
-
-    value: float
-    low: float
-    high: float
-
-
-def rate(confusion: Confusion, kind: Kind, decision: int, rows: float | None) -> Rate:
+def rate(confusion: Confusion, kind: Kind, decision: int, rows: float | None) -> Estimate:
     """Return a rate of one decision (of the class that it names) on a whole confusion tensor.
 
     Examples
@@ -47,32 +36,16 @@ def rate(confusion: Confusion, kind: Kind, decision: int, rows: float | None) ->
         "precision": matrix[:, decision].sum(),
     }[kind]
     if not whole > 0:
-        return Rate(float("nan"), float("nan"), float("nan"))
+        return Estimate(float("nan"), float("nan"), float("nan"))
     value = min(float(part / whole), 1.0)
     if rows is None:
-        return Rate(value, float("nan"), float("nan"))
-    return Rate(value, *wilson(value, rows * float(whole)))
-
-
-def wilson(value: float, rows: float) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share of some rows.
-
-    Examples
-    --------
-    >>> [round(end, 4) for end in wilson(0.5, 100)]
-    [0.4038, 0.5962]
-    """
-    if not rows > 0:
-        return 0.0, 1.0
-    squared = SURE**2 / rows
-    centre = (value + squared / 2) / (1 + squared)
-    half = SURE / (1 + squared) * np.sqrt(value * (1 - value) / rows + squared / (4 * rows))
-    return float(max(centre - half, 0.0)), float(min(centre + half, 1.0))
+        return Estimate(value, float("nan"), float("nan"))
+    return Estimate(value, *wilson(value, rows * float(whole)))
 
 
 def bins(
     proba: FloatArray, hits: FloatArray, weights: FloatArray, count: int = 10
-) -> list[tuple[float, Rate]]:
+) -> list[tuple[float, Estimate]]:
     """Return mean probability and share of hits in bins that say about equally much of the hits.
 
     Each bin has about the same sum of ``p (1 - p)``, so that a rare class, whose probabilities are nearly all near 0,
@@ -97,5 +70,5 @@ def bins(
         if total > 0:
             share = float(weight @ hits[inside] / total)
             size = float(total**2 / np.square(weight).sum())
-            found.append((float(weight @ proba[inside] / total), Rate(share, *wilson(share, size))))
+            found.append((float(weight @ proba[inside] / total), Estimate(share, *wilson(share, size))))
     return found

@@ -13,7 +13,7 @@ from metricfit.types import FloatArray
 
 if TYPE_CHECKING:  # commands that solve nothing import nothing that does
     from metricfit.data.confusion import Confusion
-    from metricfit.metrics import Constraint, Metric
+    from metricfit.metrics import Constraint
     from metricfit.problem import Problem
     from metricfit.result import Result
     from metricfit.trust.judgement import ConstraintEstimate, Judgement
@@ -160,13 +160,6 @@ def other_decisions(confusion: Confusion) -> str:
     extra = np.flatnonzero(confusion.axes.match < 0)
     parts = ", ".join(f"{confusion.decisions[j]} {shares[j]:.1%}" for j in extra)
     return f"  decisions that are no class: {parts}" if parts else ""
-
-
-def metrics_table(metrics: Sequence[Metric], sides: Sequence[tuple[str, Confusion]]) -> str:
-    """Return the value of each metric on each side."""
-    rows = [["metric", *(title for title, _ in sides)]]
-    rows += [[str(m), *(number(m(confusion)) for _, confusion in sides)] for m in metrics]
-    return table(rows)
 
 
 def constraints_table(

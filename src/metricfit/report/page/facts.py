@@ -12,6 +12,7 @@ import numpy as np
 
 import metricfit
 from metricfit.data.confusion import Confusion
+from metricfit.intervals.estimate import Estimate
 from metricfit.metrics import recall
 from metricfit.options import Options
 from metricfit.report import words
@@ -26,7 +27,7 @@ from metricfit.report.pictures.groups import GroupsDisplay
 from metricfit.report.pictures.regions import RegionsDisplay
 from metricfit.report.pictures.reliability import ReliabilityDisplay
 from metricfit.report.pictures.weights import WeightsDisplay
-from metricfit.report.rates import Rate, rate
+from metricfit.report.rates import rate
 from metricfit.result import Result
 
 # Classes in the table; trade-offs and attributes that are drawn; levels of a trade-off.
@@ -139,7 +140,7 @@ class Facts:
             found.append(row)
         return found
 
-    def _rate(self, confusion: Confusion | None, kind: Any, place: int) -> Rate | None:
+    def _rate(self, confusion: Confusion | None, kind: Any, place: int) -> Estimate | None:
         return None if confusion is None else rate(confusion, kind, place, self.rows)
 
     def _other_decisions(self) -> list[tuple[str, float]]:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from metricfit.data.confusion import Confusion
+from metricfit.intervals.estimate import Estimate
 from metricfit.messages import unknown
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.in_memory import PluginOracle
@@ -14,7 +15,7 @@ from metricfit.policy import Policy
 from metricfit.report.expected import of_most_probable, of_policy
 from metricfit.report.pictures.display import Display
 from metricfit.report.pictures.style import Style, plain
-from metricfit.report.rates import KINDS, Kind, Rate, rate
+from metricfit.report.rates import KINDS, Kind, rate
 from metricfit.result import Result
 from metricfit.types import Label
 
@@ -150,7 +151,7 @@ class GroupsDisplay(Display):
         """Wider with more rates, higher with more groups."""
         return 1.4 + 2.7 * self.panels, 1.7 + 0.34 * len(self.groups)
 
-    def rates(self, kind: Kind, before: bool = False) -> list[Rate]:
+    def rates(self, kind: Kind, before: bool = False) -> list[Estimate]:
         """Return a rate in each group that is shown."""
         confusion = self.before if before else self.after
         assert confusion is not None
@@ -194,7 +195,7 @@ class GroupsDisplay(Display):
         axes[0].figure.legend(handles, labels, loc="outside lower center", ncols=2)
 
     @staticmethod
-    def _dots(ax: Any, where: Any, rates: list[Rate], colour: str, fill: str, label: str) -> None:
+    def _dots(ax: Any, where: Any, rates: list[Estimate], colour: str, fill: str, label: str) -> None:
         value = np.array([one.value for one in rates])
         reach = np.array([[one.value - one.low, one.high - one.value] for one in rates]).T
         ax.errorbar(
