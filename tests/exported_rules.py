@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -103,12 +104,11 @@ def columns(policy: Policy, proba: Any, attributes: Any) -> dict[str, list[Any]]
 def by_sqlite(policy: Policy, proba: Any, attributes: Any, **options: Any) -> list[Any]:
     table = columns(policy, proba, attributes)
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in table)
-    base = sqlite3.connect(":memory:")
-    base.execute(f"CREATE TABLE scores ({names})")
-    marks = ", ".join("?" * len(table))
-    base.executemany(f"INSERT INTO scores VALUES ({marks})", zip(*table.values(), strict=True))
-    found = base.execute(policy.to_sql("sqlite", keep=["id"], **options)).fetchall()
-    base.close()
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute(f"CREATE TABLE scores ({names})")
+        marks = ", ".join("?" * len(table))
+        base.executemany(f"INSERT INTO scores VALUES ({marks})", zip(*table.values(), strict=True))
+        found = base.execute(policy.to_sql("sqlite", keep=["id"], **options)).fetchall()
     return [decision for _, decision in sorted(found)]
 
 
