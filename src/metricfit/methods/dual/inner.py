@@ -66,14 +66,14 @@ class ConeProgram:
 
         self.domain = domain
         self.u = cp.Variable(domain.low.size)
-        self.direction, self.weights = cp.Parameter(domain.low.size), cp.Parameter(len(weighted), nonneg=True)
-        self.scale = cp.Parameter(nonneg=True)
+        self.direction, self.scale = cp.Parameter(domain.low.size), cp.Parameter(nonneg=True)
+        self.weights = [cp.Parameter(nonneg=True) for _ in weighted]
         translate = cone.Translator(self.u)
         cost = self.direction @ self.u
         if goal is not None:
             cost += self.scale * cp.sum(translate.of(goal))
-        for k, node in enumerate(weighted):
-            cost += self.weights[k] * cp.sum(translate.of(node))
+        for weight, node in zip(self.weights, weighted, strict=True):
+            cost += weight * cp.sum(translate.of(node))
         inside = [self.u >= domain.low, self.u <= domain.high, *(translate.of(node) <= 0 for node in kept)]
         matrix, totals = domain.sums()
         if totals.size:
@@ -88,8 +88,9 @@ class ConeProgram:
 
         def solve(nudge: float) -> Answer:
             moved = size * nudge * np.cos(np.arange(direction.size))
-            self.direction.value, self.weights.value = (direction + moved) / size, weights / size
-            self.scale.value = 1 / size
+            self.direction.value, self.scale.value = (direction + moved) / size, 1 / size
+            for parameter, weight in zip(self.weights, weights / size, strict=True):
+                parameter.value = weight
             value = cone.solve(self.problem, self.u)
             u = np.clip(self.u.value, self.domain.low, self.domain.high)
             bound = size * (value - 100 * TOLERANCE * inside) - float(np.abs(moved) @ reach)
