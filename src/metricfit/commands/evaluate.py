@@ -11,7 +11,7 @@ import numpy as np
 
 from metricfit.commands.arguments.outputs import add_json
 from metricfit.commands.arguments.policy import add_policy, load_policy
-from metricfit.commands.arguments.rows import add_labelled, add_scores, reading, score_table
+from metricfit.commands.arguments.rows import add_attributes, add_labelled, add_scores, reading, score_table
 from metricfit.commands.errors import BROKEN, DONE, UsageError, blamed_on_text
 from metricfit.commands.terminal import as_json, summary
 from metricfit.commands.terminal.printing import show
@@ -35,14 +35,7 @@ def arguments(parser: ArgumentParser) -> None:
     add_policy(parser)
     add_scores(parser)
     add_labelled(parser)
-    parser.add_argument(
-        "--attribute",
-        metavar="COL",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="attributes of the metrics that the policy itself does not use",
-    )
+    add_attributes(parser, "attributes of the metrics that the policy itself does not use")
     parser.add_argument(
         "--metric",
         metavar="TEXT",

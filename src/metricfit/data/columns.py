@@ -205,9 +205,11 @@ def _as_array(column: Any, name: str) -> Any:
         # Python's own objects: pyarrow's to_numpy decodes the nulls of a dictionary column as ordinary values.
         if column.null_count:
             return np.array(column.to_pylist(), dtype=object)
+        import pyarrow as pa
+
         try:
             return column.to_numpy(zero_copy_only=False)
-        except Exception as error:  # pyarrow's own, of several kinds: texts that are no UTF-8, say
+        except (pa.ArrowException, ValueError) as error:  # texts that are no UTF-8, say
             raise ValueError(f"{name} cannot be read: {error}") from error
     return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 

@@ -14,7 +14,7 @@ from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.local import Local
 from metricfit.methods.search.room import stricter
 from metricfit.methods.search.settings import Settings
-from metricfit.oracles.base import OracleBase, Vertex
+from metricfit.oracles.base import OracleBase, Vertex, mixed
 from metricfit.oracles.corrected import CorrectedOracle, label_factor
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -62,12 +62,12 @@ class Guide:
             if not attempt:
                 self.walk.guide = outcome
             mixture = self._counted(weights)
-            counted = _mixed(self.walk.vertices, mixture)
+            counted = mixed(self.walk.vertices, mixture)
             self.u, self.factor = self.labels.vector(counted), factor
             self.agreed = self._agree(self.u, outcome.best.u)
             yield Iterate(mixture, self.u, multipliers=outcome.best.multipliers)
             following = label_factor(
-                counted, _mixed(self.known, weights), self.program.layout, self.walk.oracle.effective_rows
+                counted, mixed(self.known, weights), self.program.layout, self.walk.oracle.effective_rows
             )
             if np.abs(following / factor - 1).max() <= self.settings.factor_change:
                 return
@@ -91,7 +91,7 @@ class Guide:
             except InfeasibleError:
                 return
             mixture = self._counted(weights)
-            self.u = self.labels.vector(_mixed(self.walk.vertices, mixture))
+            self.u = self.labels.vector(mixed(self.walk.vertices, mixture))
             yield Iterate(mixture, self.u)
 
     def _agree(self, counted: FloatArray, expected: FloatArray) -> bool:
@@ -144,9 +144,3 @@ class Guide:
         for t in used:
             mixture[:, self.ask(self.known[t].loss)] += weights[:, t]
         return mixture
-
-
-def _mixed(vertices: list[Vertex], weights: FloatArray) -> FloatArray:
-    """Return the statistic of a mixture."""
-    used = np.flatnonzero(weights.any(axis=0))
-    return np.asarray(sum(weights[:, t, None, None] * vertices[t].statistic for t in used))

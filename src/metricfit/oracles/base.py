@@ -38,6 +38,12 @@ class Vertex:
     rule: Any = None
 
 
+def mixed(vertices: Sequence[Vertex], weights: FloatArray) -> FloatArray:
+    """Return the statistic of a mixture of vertices, its weights given for each cell (cells, vertices)."""
+    used = np.flatnonzero(weights.any(axis=0))
+    return np.asarray(sum(weights[:, t, None, None] * vertices[t].statistic for t in used.tolist()))
+
+
 @runtime_checkable
 class Oracle(Protocol):
     """Linear minimisation over the achievable confusion tensors: what every oracle must have.

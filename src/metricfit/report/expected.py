@@ -11,6 +11,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.confusion import Confusion
 from metricfit.data.layout import shape_of
 from metricfit.oracles import Oracle, PluginOracle
+from metricfit.oracles.choice import oracle_for
 from metricfit.policy import Policy
 from metricfit.types import FloatArray
 
@@ -92,6 +93,22 @@ def of_policy(policy: Policy, oracle: PluginOracle, attributes: Any = None) -> C
         for r, rule in enumerate(mixture):
             losses[r, a], weights[a, r] = rule.loss, rule.weight
     return _confusion(oracle, losses, weights, policy.layout)
+
+
+def rows_for(
+    policy: Policy, proba: Any, y: Any, sensitive_features: Any = None, sample_weight: Any = None
+) -> PluginOracle:
+    """Return labelled rows in memory, to judge a policy by."""
+    oracle = oracle_for(
+        proba,
+        y,
+        classes=policy.axes.classes,
+        decisions=policy.axes.decisions,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
+    assert isinstance(oracle, PluginOracle)
+    return oracle
 
 
 def _confusion(oracle: Oracle, losses: Any, weights: Any, layout: Any) -> Confusion:

@@ -9,8 +9,7 @@ import numpy as np
 
 from metricfit.data.layout import expand
 from metricfit.methods import Iterate, Walk
-from metricfit.oracles import Vertex
-from metricfit.oracles.base import OracleBase
+from metricfit.oracles.base import OracleBase, mixed
 from metricfit.oracles.retrain import constant
 from metricfit.policy import Policy, Rule
 from metricfit.policy.derandomise import deterministic
@@ -30,7 +29,7 @@ def policy_of(
     weights[weights < 1e-12] = 0.0
     weights /= weights.sum(axis=1, keepdims=True)
     used = [np.flatnonzero(row) for row in weights]
-    u = program.vector(_mixed(walk.vertices, weights))
+    u = program.vector(mixed(walk.vertices, weights))
     if any(vertex.rule is not None for vertex in walk.vertices):
         heaviest = [int(np.argmax(weights[a, mixture])) for a, mixture in enumerate(used)]
         return _model_policy(program, walk, weights, used, heaviest), weights, u
@@ -82,13 +81,6 @@ def _model_policy(
         models.append(constant(always) if vertex.rule is None else vertex.rule)
     mixtures = [[(float(weights[a, t]), index[int(t)]) for t in mixture] for a, mixture in enumerate(used)]
     return ModelPolicy(program.axes, models, mixtures, places)
-
-
-def _mixed(vertices: list[Vertex], weights: FloatArray) -> FloatArray:
-    total = np.zeros_like(vertices[0].statistic)
-    for t in np.flatnonzero(weights.any(axis=0)):
-        total += weights[:, t, None, None] * vertices[t].statistic
-    return total
 
 
 def tensor_of(walk: Walk, weights: FloatArray, program: Program) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from metricfit.data.confusion import Confusion
-from metricfit.methods import Outcome, Walk, choose, run
+from metricfit.methods import Guided, Outcome, Walk, choose, run
 from metricfit.methods.base import Budget, Standing
 from metricfit.options import Options
 from metricfit.oracles import Oracle
@@ -71,8 +71,8 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     outcome = run(chosen, program, walk, options.callback, options.verbose)
     policy, weights, u = policy_of(program, walk, outcome.best)
     alone, history = None, outcome.history
-    if asked is not given and not asked.exact and isinstance(policy, Policy):
-        walk, best = preferred(problem, given, walk, policy, outcome.best)
+    if asked is not given and isinstance(chosen, Guided) and isinstance(policy, Policy):
+        walk, best = preferred(problem, given, walk, policy, outcome.best, chosen.settings)
         if best is not outcome.best:
             program = walk.program
             policy, weights, u = policy_of(program, walk, best)

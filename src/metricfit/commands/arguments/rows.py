@@ -34,18 +34,16 @@ def add_labelled(parser: ArgumentParser) -> None:
     parser.add_argument("--weight", metavar="COL", help="column of the weights of the rows")
 
 
+def add_attributes(parser: ArgumentParser, told: str) -> None:
+    """Declare columns of attributes, and tell what they are for."""
+    parser.add_argument("--attribute", metavar="COL", nargs="+", action="extend", default=[], help=told)
+
+
 def add_rows(parser: ArgumentParser) -> None:
     """Declare the rows that a problem is solved on, and what can be decided."""
     add_scores(parser)
     add_labelled(parser)
-    parser.add_argument(
-        "--attribute",
-        metavar="COL",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="column of an attribute of the rows, such as region; may be given several times",
-    )
+    add_attributes(parser, "column of an attribute of the rows, such as region; may be given several times")
     parser.add_argument(
         "--decision",
         metavar="D",

@@ -18,6 +18,7 @@ from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.fewer_rules import fewer_rules
 from metricfit.methods.master.master import Master
 from metricfit.methods.search.settings import Settings
+from metricfit.oracles.base import mixed
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray
 
@@ -70,9 +71,7 @@ def stricter(program: Program, moves: Sequence[float] | FloatArray) -> Program:
 
 def counted(walk: Walk, mixture: Iterate) -> FloatArray:
     """Return the statistic of a mixture of the walk's rules."""
-    weights = _table(walk, mixture)
-    used = np.flatnonzero(weights.any(axis=0))
-    return np.asarray(sum(weights[:, t, None, None] * walk.vertices[t].statistic for t in used))
+    return mixed(walk.vertices, _table(walk, mixture))
 
 
 def _table(walk: Walk, mixture: Iterate) -> FloatArray:

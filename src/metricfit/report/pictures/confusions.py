@@ -7,10 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from metricfit.data.confusion import Confusion
-from metricfit.oracles.choice import oracle_for
-from metricfit.oracles.in_memory import PluginOracle
 from metricfit.policy import Policy
-from metricfit.report.expected import of_most_probable, of_policy
+from metricfit.report.expected import of_most_probable, of_policy, rows_for
 from metricfit.report.pictures.display import Display, bare
 from metricfit.report.pictures.style import Style, plain
 from metricfit.result import Result
@@ -55,15 +53,7 @@ class ConfusionDisplay(Display):
         cls, policy: Policy, proba: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> Self:
         """Return the picture of a policy on labelled rows."""
-        oracle = oracle_for(
-            proba,
-            y,
-            classes=policy.axes.classes,
-            decisions=policy.axes.decisions,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-        )
-        assert isinstance(oracle, PluginOracle)
+        oracle = rows_for(policy, proba, y, sensitive_features, sample_weight)
         return cls(of_policy(policy, oracle, sensitive_features), of_most_probable(oracle))
 
     @classmethod

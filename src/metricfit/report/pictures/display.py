@@ -6,7 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from metricfit.policy import Policy
 from metricfit.report.pictures.style import Style, drawn_in, pyplot, style_of
+from metricfit.result import Result
 
 
 class Display:
@@ -88,3 +90,25 @@ def bare(ax: Any) -> None:
     ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)
+
+
+class PolicyDisplay(Display):
+    """A picture of a policy alone, whatever rows it decides."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    @classmethod
+    def from_policy(cls, policy: Policy) -> Self:
+        """Return the picture of a policy."""
+        return cls(policy)
+
+    @classmethod
+    def from_result(cls, result: Result) -> Self:
+        """Return the picture of a result's policy."""
+        return cls(result.policy)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> Self:
+        """Return the picture of the policy of a fitted `MetricClassifier`."""
+        return cls(estimator.policy_)

@@ -9,10 +9,8 @@ import numpy as np
 from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate
 from metricfit.messages import unknown
-from metricfit.oracles.choice import oracle_for
-from metricfit.oracles.in_memory import PluginOracle
 from metricfit.policy import Policy
-from metricfit.report.expected import of_most_probable, of_policy
+from metricfit.report.expected import of_most_probable, of_policy, rows_for
 from metricfit.report.pictures.display import Display
 from metricfit.report.pictures.style import Style, plain
 from metricfit.report.rates import KINDS, Kind, rate
@@ -98,15 +96,7 @@ class GroupsDisplay(Display):
         **options: Any,
     ) -> Self:
         """Return the picture of a policy on labelled rows, whose attributes need not be the policy's."""
-        oracle = oracle_for(
-            proba,
-            y,
-            classes=policy.axes.classes,
-            decisions=policy.axes.decisions,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-        )
-        assert isinstance(oracle, PluginOracle)
+        oracle = rows_for(policy, proba, y, sensitive_features, sample_weight)
         after = of_policy(policy, oracle, sensitive_features if policy.axes.cells.names else None)
         return cls(after, of_most_probable(oracle), rows=oracle.effective_rows or None, **options)
 

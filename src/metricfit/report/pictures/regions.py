@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from metricfit.policy import Policy
-from metricfit.report.pictures.display import Display, bare
+from metricfit.report.pictures.display import PolicyDisplay, bare
 from metricfit.report.pictures.style import Style, plain
-from metricfit.result import Result
 from metricfit.types import FloatArray
 
 # Cells shown at most, and steps along a side of the triangle, or along the line.
@@ -21,7 +20,7 @@ BANDS = (0.05, 0.3, 0.55, 0.8, 1.01)
 CORNERS = ((-0.08, -0.08, "left"), (0.08, -0.08, "right"), (0.0, 0.03, "center"))
 
 
-class RegionsDisplay(Display):
+class RegionsDisplay(PolicyDisplay):
     """The decisions of a policy over all probabilities of two or three classes, in each of the first cells.
 
     Where rules are mixed, colours are.
@@ -49,22 +48,7 @@ class RegionsDisplay(Display):
             raise ValueError(
                 f"regions can be drawn for two or three classes, not {policy.axes.n}; see WeightsDisplay"
             )
-        self.policy = policy
-
-    @classmethod
-    def from_policy(cls, policy: Policy) -> Self:
-        """Return the picture of a policy."""
-        return cls(policy)
-
-    @classmethod
-    def from_result(cls, result: Result) -> Self:
-        """Return the picture of a result's policy."""
-        return cls(result.policy)
-
-    @classmethod
-    def from_estimator(cls, estimator: Any) -> Self:
-        """Return the picture of the policy of a fitted `MetricClassifier`."""
-        return cls(estimator.policy_)
+        super().__init__(policy)
 
     @property
     def panels(self) -> int:

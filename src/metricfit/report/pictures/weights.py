@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from metricfit.data.layout import expand
 from metricfit.policy import Policy
-from metricfit.report.pictures.display import Display, bare
+from metricfit.report.pictures.display import PolicyDisplay, bare
 from metricfit.report.pictures.style import Style, plain
-from metricfit.result import Result
 from metricfit.types import FloatArray
 
 # Rules and decisions that a picture shows at most.
@@ -70,7 +69,7 @@ def scores(policy: Policy) -> list[Scores] | None:
     return [one for one in found if one.share > 0]
 
 
-class WeightsDisplay(Display):
+class WeightsDisplay(PolicyDisplay):
     """The weight of each decision in each rule: the highest of weight times probability plus bonus decides.
 
     Parameters
@@ -95,22 +94,8 @@ class WeightsDisplay(Display):
                 "the policy's rules price pairs of class and decision, which weights cannot show; for two or three "
                 "classes see RegionsDisplay"
             )
-        self.policy, self.rules = policy, rules
-
-    @classmethod
-    def from_policy(cls, policy: Policy) -> Self:
-        """Return the picture of a policy."""
-        return cls(policy)
-
-    @classmethod
-    def from_result(cls, result: Result) -> Self:
-        """Return the picture of a result's policy."""
-        return cls(result.policy)
-
-    @classmethod
-    def from_estimator(cls, estimator: Any) -> Self:
-        """Return the picture of the policy of a fitted `MetricClassifier`."""
-        return cls(estimator.policy_)
+        super().__init__(policy)
+        self.rules = rules
 
     @property
     def size(self) -> tuple[float, float]:
