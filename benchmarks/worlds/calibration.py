@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from metricfit.calibration import SETTINGS, fit
 from metricfit.calibration.candidates import candidates
-from metricfit.calibration.folds import sample
+from metricfit.calibration.folds import fold_rows
 from metricfit.calibration.model import FAMILIES
 
 CACHE = Path(__file__).parent / ".cache"
@@ -140,7 +140,7 @@ def log_loss(P, y) -> float:
 def judged(P, y, cells, P_new, y_new, cells_new) -> dict[str, float]:
     """Return the log loss on new rows of each family, at the ridge that its folds choose, and of the choice."""
     n_cells = max(cells.max(), cells_new.max()) + 1
-    rows = sample(P, y, None, cells, SETTINGS.choosing_rows(P.shape[1]), SETTINGS.folds)
+    rows = fold_rows(P, y, None, cells, SETTINGS.choosing_rows(P.shape[1]), SETTINGS.folds)
     tried: dict[str, list] = {}
     for entry in candidates(rows, SETTINGS):
         tried.setdefault(entry.name, []).append(entry)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,54 +38,69 @@ def none_of(rows: FoldedRows, settings: Settings) -> Entry:
     return Entry("none", 0.0, z, evaluate(z, rows.labels)[0], lambda _: Calibration.identity(n))
 
 
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A candidate with its parameters on all rows, and how many of them the rows decide."""
+
+    entry: Entry
+    point: families.Point
+    freedom: float
+    loss: float
+
+
 def candidates(rows: FoldedRows, settings: Settings) -> Iterator[Entry]:
     """Yield the candidates without cells; weaker ridges only where stronger ones are of use."""
     none = none_of(rows, settings)
     yield none
     n, floor = none.logits.shape[1], settings.floors[0]
     simple = Diagonal(Data(none.logits, rows.labels, rows.weights), own=False)
-    entries: list[Entry] = [none]
-    starts: list[FloatArray] = [np.zeros(simple.size)]
+    nothing = families.Point(simple, np.zeros(simple.size))
+    first = best = Fit(none, nothing, 0.0, float(rows.weights @ none.losses))
     for name in ("temperature", "bias", "temperature_bias"):
         if name == "bias" and n > settings.bias_classes:
             continue
         # Both simple families lead to the one with both; the nearer one is the better start.
-        nearest = int(np.argmin([rows.weights @ entry.losses for entry in entries]))
-        start = starts[nearest] if name == "temperature_bias" else starts[0]
-        entry, params = _parametric(simple, Family(name), floor, start, rows, settings)
-        entries.append(entry)
-        starts.append(params)
-        yield entry
+        start = best if name == "temperature_bias" else first
+        fit = _parametric(Family(name), floor, start, rows, settings)
+        if fit is not None:
+            yield fit.entry
+            best = min(best, fit, key=_loss)
     for higher in _floors(rows, settings):
-        core = Diagonal(_data(rows, higher, settings), own=False)
-        entry, params = _parametric(core, Family("temperature_bias"), higher, starts[-1], rows, settings)
-        yield entry
-        if rows.weights @ entry.losses >= rows.weights @ entries[-1].losses:
+        lifted = Diagonal(_data(rows, higher, settings), own=False)
+        # The floor itself gains too, so that the promise of the rest says little: it is always fitted.
+        start = replace(best, point=families.Point(lifted, best.point.params), freedom=np.inf)
+        fit = _parametric(Family("temperature_bias"), higher, start, rows, settings)
+        assert fit is not None
+        yield fit.entry
+        if fit.loss >= best.loss:
             break
-        entries[-1], starts[-1], simple, floor = entry, params, core, higher
-    least = min(rows.weights @ entry.losses for entry in entries)
+        best, floor = fit, higher
     makers: tuple[tuple[str, type[Core], tuple[float, ...], int, int], ...] = (
         ("vector", Diagonal, settings.vector_ridges, settings.vector_classes if n > 2 else 0, n),
         ("dirichlet", Full, settings.matrix_ridges, settings.matrix_classes, n * n),
     )
+    plain = best
     for name, make, ridges, most, size in makers:
         if n > most or rows.effective < settings.rows_per_entry * size:
             continue
-        richer = make(simple.data)
-        params = families.embedded(starts[-1], simple, richer)
+        start = replace(plain, point=plain.point.within(make(plain.point.core.data)))
         for place, ridge in enumerate(ridges):
-            entry, params = _parametric(richer, Family(name, ridge), floor, params, rows, settings)
-            if not families.upright(richer, params):
+            fit = _parametric(Family(name, ridge), floor, start, rows, settings)
+            if fit is None:
+                continue
+            if not families.upright(fit.point):
                 break
-            entries.append(entry)
-            yield entry
-            if place and rows.weights @ entry.losses >= least:
+            yield fit.entry
+            worse, best = fit.loss >= best.loss, min(best, fit, key=_loss)
+            if place and worse:
                 break
-            least = min(least, rows.weights @ entry.losses)
+            start = fit
     if rows.effective >= settings.isotonic_rows * n and n <= settings.matrix_classes:
-        yield from _isotonic(
-            rows, min(entries, key=lambda entry: float(rows.weights @ entry.losses)), settings
-        )
+        yield from _isotonic(rows, best.entry, settings)
+
+
+def _loss(fit: Fit) -> float:
+    return fit.loss
 
 
 def _floors(rows: FoldedRows, settings: Settings) -> list[float]:
@@ -101,11 +116,13 @@ def _floors(rows: FoldedRows, settings: Settings) -> list[float]:
     return made
 
 
-def _parametric(
-    core: Core, family: Family, floor: float, start: FloatArray, rows: FoldedRows, settings: Settings
-) -> tuple[Entry, FloatArray]:
-    """Return the candidate of a family, and its parameters on all rows."""
-    params = families.fitted(core, family, start, settings, ROUGH)
+def _parametric(family: Family, floor: float, start: Fit, rows: FoldedRows, settings: Settings) -> Fit | None:
+    """Return the candidate of a family, or None where the rows say before it is fitted that it gains nothing."""
+    core = start.point.core
+    freedom, promise = start.point.outlook(family, settings)
+    if promise <= settings.promised * (freedom - start.freedom):
+        return None
+    params = families.fitted(start.point, family, settings, ROUGH)
     logits = np.empty_like(core.data.z)
     without = families.without_each_fold(core, family, params, rows.folds, settings)
     for fold, other in zip(rows.folds, without, strict=True):
@@ -113,16 +130,16 @@ def _parametric(
 
     def final(all_rows: FoldedRows) -> Calibration:
         whole = core if all_rows is rows else core.of(_data(all_rows, floor, settings))
-        return families.calibration_of(
-            family, whole, families.fitted(whole, family, params, settings, FINE), floor
-        )
+        fine = families.fitted(families.Point(whole, params), family, settings, FINE)
+        return families.calibration_of(family, whole, fine, floor)
 
-    return Entry(family.name, family.ridge, logits, evaluate(logits, rows.labels)[0], final), params
+    entry = Entry(family.name, family.ridge, logits, evaluate(logits, rows.labels)[0], final)
+    return Fit(entry, families.Point(core, params), freedom, float(rows.weights @ entry.losses))
 
 
 def _isotonic(rows: FoldedRows, best: Entry, settings: Settings) -> Iterator[Entry]:
     """Yield the candidate with curves, unless it is worse than the best so far in the first fold."""
-    orders: list[IntArray] = [np.argsort(column, kind="stable") for column in rows.proba.T]
+    orders: list[IntArray] = [np.argsort(column) for column in rows.proba.T]
     logits, losses = np.empty_like(rows.proba), np.empty(len(rows.labels))
     for fold in rows.folds:
         rest = np.ones(len(logits), dtype=bool)
@@ -134,7 +151,7 @@ def _isotonic(rows: FoldedRows, best: Entry, settings: Settings) -> Iterator[Ent
             return
 
     def final(all_rows: FoldedRows) -> Calibration:
-        order: list[IntArray] = [np.argsort(column, kind="stable") for column in all_rows.proba.T]
+        order: list[IntArray] = [np.argsort(column) for column in all_rows.proba.T]
         made = curves.fitted(all_rows.proba, all_rows.labels, all_rows.weights, order, None)
         return curves.calibration_of(made, settings.floors[0])
 

@@ -78,7 +78,8 @@ def fit(
         more = [chosen, *within_cells.cell_candidates(rows, chosen, n_cells, settings)]
         chosen = more[walk(more, rows.weights, settings)]
         entries += more[1:]
-    calibration = chosen.final(rows if len(proba) <= few else fold_rows(*data, settings.rows(n), seed=seed))
+    enough = len(proba) <= few or chosen is entries[0]
+    calibration = chosen.final(rows if enough else fold_rows(*data, settings.rows(n), seed=seed))
     return calibration, report_on(
         rows, n_cells, entries, chosen, honest(entries, rows, settings), calibration
     )

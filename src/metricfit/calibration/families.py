@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -39,14 +40,46 @@ class Family:
         return Mask(free, ridge[free])
 
 
-def fitted(core: Core, family: Family, start: FloatArray, settings: Settings, tolerance: float) -> FloatArray:
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Parameters of a core: where the fit of a family starts, or ends."""
+
+    core: Core
+    params: FloatArray
+
+    @cached_property
+    def derivatives(self) -> tuple[FloatArray, FloatArray]:
+        """Gradient and Hessian of the summed loss here, whatever the family."""
+        return self.core.derivatives(evaluate(self.core.logits(self.params), self.core.data.labels)[1])
+
+    def outlook(self, family: Family, settings: Settings) -> tuple[float, float]:
+        """Return how many parameters of a family the rows decide, and the summed log loss that its step promises.
+
+        New rows give back as much of the promise as there are parameters (Akaike): half of that is promised by chance
+        alone where there is nothing to gain, and half is lost by what chance did to the parameters.
+        """
+        mask = family.mask(self.core, settings)
+        gradient, hessian = self.derivatives
+        step = mask.step(gradient, hessian, self.params)
+        promise = -0.5 * float(mask.slope(gradient, self.params) @ step[mask.free])
+        return mask.freedom(hessian), promise
+
+    def within(self, richer: Core) -> Point:
+        """Return the parameters of a richer core that say the same as this steepness and these biases."""
+        made = np.zeros(richer.size)
+        made[0] = self.params[0]
+        made[richer.bias] = self.params[self.core.bias] + self.params[0] * (richer.centre - self.core.centre)
+        return Point(richer, made)
+
+
+def fitted(start: Point, family: Family, settings: Settings, tolerance: float) -> FloatArray:
     """Return the parameters of a family fitted to all rows.
 
     Labels that contradict the model would turn it upside down; then the steepness stays at its least, and the
     biases are fitted alone.
     """
-    mask = family.mask(core, settings)
-    params = minimise(core, mask, start, tolerance)
+    core, mask = start.core, family.mask(start.core, settings)
+    params = minimise(core, mask, start.params, tolerance)
     steepness = np.clip(params[0], settings.flattest - 1, settings.steepest - 1)
     if steepness == params[0]:
         return params
@@ -80,20 +113,12 @@ def without_each_fold(
         yield new
 
 
-def embedded(params: FloatArray, core: Core, into: Core) -> FloatArray:
-    """Return the parameters of a richer core that say the same as a steepness and biases."""
-    made = np.zeros(into.size)
-    made[0] = params[0]
-    made[into.bias] = params[core.bias] + params[0] * (into.centre - core.centre)
-    return made
-
-
-def upright(core: Core, params: FloatArray) -> bool:
+def upright(fit: Point) -> bool:
     """Return whether a class gets likelier, over all classes, where the model says so.
 
     Labels that contradict the model would turn matrices and factors of classes upside down.
     """
-    n = core.data.n
+    core, params, n = fit.core, fit.params, fit.core.data.n
     if isinstance(core, Full):
         change = params[1:].reshape(n, n + 1)[:, :n]
         others = (change.sum() - np.trace(change)) / (n * (n - 1))

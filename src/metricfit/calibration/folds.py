@@ -51,10 +51,10 @@ def fold_rows(
     Folds are not stratified: folds with equal shares of each class would hide how far class biases follow the
     chance of these shares, and families with biases would win on calibrated probabilities too.
     """
-    order = np.random.default_rng(seed).permutation(len(labels))
-    if weights is not None:
-        order = order[np.asarray(weights)[order] > 0]
-    order = order[:most_rows]
+    rng = np.random.default_rng(seed)
+    order = np.arange(len(labels)) if weights is None else np.flatnonzero(np.asarray(weights) > 0)
+    # A sample of many rows costs less than an order of all of them.
+    order = rng.permutation(order) if len(order) <= most_rows else rng.choice(order, most_rows, replace=False)
     some = np.ones(len(order)) if weights is None else np.asarray(weights, float)[order]
     some = some / some.max(initial=1e-300)
     some *= some.sum() / max(some @ some, 1e-300)

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
+from metricfit.data.extremes import row_max
 from metricfit.types import FloatArray, IntArray
 
 # Above this many classes, products of different classes are left out of the Hessian, which is then too large by
@@ -58,7 +59,7 @@ def evaluate(logits: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArr
     >>> losses.round(3), q
     (array([0.693]), array([[0.5, 0.5]]))
     """
-    top = logits.max(axis=1)
+    top = row_max(logits)
     q = logits - top[:, None]
     mine = q[np.arange(len(labels)), labels]
     np.exp(q, out=q)
@@ -218,6 +219,13 @@ class Mask:
         step = np.zeros_like(params)
         step[self.free] = self._solve(hessian, -self.slope(gradient, params))
         return step
+
+    def freedom(self, hessian: FloatArray) -> float:
+        """Return the effective number of free parameters: of each, what the rows say of it and not the ridge."""
+        if len(hessian) == 2:
+            return float(np.sum(1 / (1 + self.ridge / np.maximum(hessian[0, self.free], 1e-300))))
+        curved = hessian[np.ix_(self.free, self.free)]
+        return float(np.trace(np.linalg.solve(curved + np.diag(self.ridge), curved)))
 
     def _solve(self, hessian: FloatArray, right: FloatArray) -> FloatArray:
         if len(hessian) > 2:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from metricfit.calibration import document
+from metricfit.data.extremes import row_max
 from metricfit.data.validation import row_blocks
 from metricfit.messages import unknown
 from metricfit.types import FloatArray, IntArray
@@ -173,7 +174,7 @@ class Calibration:
         if self.bias.any():
             logits += _of_cell(self.bias.astype(kind), cells)
         if not self._mild:
-            logits -= logits.max(axis=1, keepdims=True)
+            logits -= row_max(logits)[:, None]
         with np.errstate(under="ignore"):
             return np.exp(logits, out=logits)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from metricfit.calibration.folds import fold_rows
 from metricfit.calibration.settings import SETTINGS, Settings
+from metricfit.data.extremes import row_max
 from metricfit.types import FloatArray
 
 
@@ -112,8 +113,8 @@ def refuted(
     variance = np.column_stack((told * (1 - told), spread)) * weights[:, None] ** 2
     slope = np.column_stack((told * (1 - told), spread)) * weights[:, None]
     mine = np.arange(size), rows.labels
-    up = np.append(np.full(n, weights.max()), (weights * (z.max(axis=1) - mean)).max())
-    down = np.append(np.full(n, weights.max()), (weights * (mean - z.min(axis=1))).max())
+    up = np.append(np.full(n, weights.max()), (weights * (row_max(z) - mean)).max())
+    down = np.append(np.full(n, weights.max()), (weights * (mean + row_max(-z))).max())
 
     groups = [(None, slice(None))] if n_cells == 1 else [(None, slice(None)), *_of_cells(rows.cells, n_cells)]
     found = []

@@ -23,6 +23,9 @@ class Settings:
         How many standard errors of the difference a richer family must gain over a simpler one.
     gain : float
         The smallest gain in log loss for which a richer family is taken at all.
+    promised : float
+        A family is fitted where Newton's first step promises more log loss than this times what new rows would take
+        back of it (Akaike): most families need not be fitted to probabilities that are right.
     floors : tuple of float
         Probabilities are lifted to the first before logarithms are taken, or to another one where labels are below
         it more often than the probabilities say, as with votes of trees.
@@ -57,6 +60,7 @@ class Settings:
     folds: int = 5
     errors: float = 0.7
     gain: float = 1e-4
+    promised: float = 0.75
     floors: tuple[float, ...] = (1e-7, 1e-4, 1e-3, 1e-2)
     bias_ridge: float = 3.0
     steepness_ridge: float = 3.0
@@ -72,7 +76,7 @@ class Settings:
     isotonic_rows: int = 100
     entries: int = 1 << 20
     choice_entries: int = 1 << 19
-    choice_rows: int = 30_000
+    choice_rows: int = 20_000
     least_rows: int = 2000
     single_precision: int = 1 << 15
     steepest: float = 20.0

@@ -68,6 +68,12 @@ class PluginOracle(OracleBase):
         self._counted: RowArrays = rows.soft() if self.exact else rows
         self.engine: kernels.Engine = "auto"
 
+    @property
+    def effective_rows(self) -> float:
+        """The number of equally weighted rows that tell as much as these do."""
+        weights = self.rows.weights
+        return float(len(self.rows)) if weights is None else 1 / float(weights @ weights)
+
     def expect(self, passes: int) -> None:
         """Use the compiled kernels from now on if so many passes are worth loading them."""
         if passes * len(self.rows) * self.axes.k > self.settings.compiled_work:

@@ -11,7 +11,6 @@ from metricfit.data.layout import expand, shape_of, statistic
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.expression import Entries, nodes_of
-from metricfit.intervals.evidence import Evidence
 from metricfit.methods.base import Iterate, Standing, Walk, run
 from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.local import Local
@@ -41,29 +40,64 @@ def preferred(
 ) -> tuple[Walk, Iterate]:
     """Return the answer to prefer to the best one of a search on calibrated probabilities, with the walk that found it.
 
-    ``given`` counts labels with the model's own probabilities, ``walk`` has found ``best``, which is ``policy``.
-    Without constraints that is the most probable class, if the search gains less than the noise of its gain: what is
-    tuned on these rows flatters itself on them, and the most probable class does not. Under constraints it is a direct
-    search with the model's own probabilities (a plain rule, where passes are costly), if that is clearly better. Where
-    it is worse, a little of what was gained over it is spent on room to the limits.
+    ``given`` counts labels with the model's own probabilities, ``walk`` has found ``best``, which is ``policy``. What
+    is tuned on these rows flatters itself on them, a plain rule does not, and a direct search with the model's own
+    probabilities does most of all.
     """
     program = problem.bind(given.axes, given.margins)
     raw = walk.beside(program, given)
     raw.guide = walk.guide
+    weights = len(weights_of(program, raw, argmax_loss(program)))
+    searched = weights <= settings.most_weights and not given.costly
+    if not of_shares(program):
+        return _within_limits(raw, walk, best, searched, settings)
     if not program.limits:
-        return _most_gain(problem, raw, walk, policy, best)
-    shares, weights = of_shares(program), weights_of(program, raw, argmax_loss(program))
-    searched = not (shares or given.costly) and len(weights) <= settings.most_weights
+        found = _most_gain(problem, raw, walk, policy, best)
+    else:
+        found = _not_below(raw, _better_plain(raw), walk, best)
+    if found[0] is raw or not searched or (given.n_rows or 0) * given.axes.n > settings.few_entries:
+        return found
+    rival = _direct(raw, tries=1)
+    luck = settings.rows_by_luck * weights / max(given.effective_rows, 1.0)
+    if rival is None or _gain(raw, rival, *found) <= luck:
+        return found
+    return _not_below(raw, rival, *found)
+
+
+def _within_limits(
+    raw: Walk, walk: Walk, best: Iterate, searched: bool, settings: Settings
+) -> tuple[Walk, Iterate]:
+    """Return the answer to prefer under limits that labels speak of.
+
+    It is a direct search (a plain rule, where passes are costly), if that is clearly better. Where it is worse, a
+    little of what was gained over it is spent on room to the limits.
+    """
     rival = _direct(raw) if searched else _better_plain(raw)
     if rival is None:
         return walk, best
-    found, reached = (Standing.of(w.program, end.u) for w, end in ((walk, best), (raw, rival)))
-    if shares or not (found.kept and reached.kept):
-        return (walk, best) if found.beats(reached) else (raw, rival)
-    gain = reached.value - found.value
-    if gain < -settings.clearly:
+    if not (Standing.of(walk.program, best.u).kept and Standing.of(raw.program, rival.u).kept):
+        return _not_below(raw, rival, walk, best)
+    gain = _gain(raw, rival, walk, best)
+    if gain > settings.clearly:
         return raw, rival
-    return walk, best if gain <= 0 else _with_room(walk, best, gain, settings)
+    return walk, best if gain >= 0 else _with_room(walk, best, -gain, settings)
+
+
+def _gain(raw: Walk, rival: Iterate, walk: Walk, best: Iterate) -> float:
+    """Return how much better a rival is, in units of the objective."""
+    return (walk.program.value(best.u) - raw.program.value(rival.u)) / _unit(walk, best)
+
+
+def _unit(walk: Walk, best: Iterate) -> float:
+    """Return what settings mean by one: the objective itself where it is larger, as costs may be."""
+    return max(1.0, abs(walk.program.value(best.u)))
+
+
+def _not_below(raw: Walk, rival: Iterate | None, walk: Walk, best: Iterate) -> tuple[Walk, Iterate]:
+    """Return the better of two answers, that of the walk where they are equal."""
+    if rival is None or Standing.of(walk.program, best.u).beats(Standing.of(raw.program, rival.u)):
+        return walk, best
+    return raw, rival
 
 
 def of_shares(program: Program) -> bool:
@@ -93,12 +127,12 @@ def of_shares(program: Program) -> bool:
     return bool(np.all(np.abs(apart[used]) <= ROUNDING))
 
 
-def _direct(raw: Walk) -> Iterate | None:
+def _direct(raw: Walk, tries: int | None = None) -> Iterate | None:
     """Return what a direct search reaches, or None where the budget allows none or it reaches nothing."""
     if not raw.budget.left or raw.late:
         return None
     try:
-        return run(Local(warn=False), raw.program, raw, warn=False).best
+        return run(Local(tries, warn=False), raw.program, raw, warn=False).best
     except InfeasibleError:
         return None
 
@@ -118,7 +152,7 @@ def _with_room(walk: Walk, best: Iterate, gain: float, settings: Settings) -> It
     if ColumnGeneration().refusal(program) is not None:
         return best
     noise = sampling_error(program, program.objective, counted(walk, best), walk.oracle.effective_rows)
-    spent = min(gain, settings.spent, settings.luck * noise)
+    spent = min(min(gain, settings.spent) * _unit(walk, best), settings.luck * noise)
     return with_room(walk, best, program.value(best.u) + spent, settings)
 
 
@@ -136,7 +170,7 @@ def _most_gain(
     rows = rows.take(places)
     shares = [_plain_policy(raw, place).decision_proba(rows.proba, rows.attributes) for place in (0, 1)]
     shares.append(replace(policy, calibration=None).decision_proba(proba, rows.attributes))
-    seen = [Evidence.of(rows.axes, rows.cells, rows.labels, made, rows.weights).confusion for made in shares]
+    seen = [expected_confusion(rows, made) for made in shares]
     values = [float(problem.objective(confusion)) for confusion in seen]
     gains = [-problem.sign * (value - values[0]) for value in values]
     sure = [
@@ -150,6 +184,16 @@ def _most_gain(
 def _plain_policy(raw: Walk, place: int) -> Policy:
     axes, layout = raw.program.axes, raw.program.layout
     return Policy(axes, layout, tuple((Rule(1.0, loss),) for loss in raw.vertices[place].loss))
+
+
+def expected_confusion(rows: Rows, shares: FloatArray) -> Confusion:
+    """Return the confusion of decisions with these chances."""
+    n, k = rows.axes.n, rows.axes.k
+    key = rows.labels if rows.cells is None else rows.cells * n + rows.labels
+    size = len(rows.axes.cells) * n
+    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+    tensor = np.stack([np.bincount(key, weights * shares[:, j], size) for j in range(k)], axis=1)
+    return Confusion(tensor.reshape(-1, n, k) / tensor.sum(), rows.axes)
 
 
 def noise(program: Program, rows: Rows, confusion: Confusion, changed: FloatArray) -> float:

@@ -27,6 +27,13 @@ class Settings:
         a constraint and still agree.
     clearly : float
         By how much a direct search on the model's own probabilities must be better by labels to be preferred.
+    rows_by_luck : float
+        How many rows each of its weights may gain by luck, where labels and probabilities say the same of the
+        constraints, or there are none. There the calibrated answer is as good on new rows as a direct search that
+        gains no more than that, and its numbers promise less that does not come true.
+    few_entries : int
+        More rows times classes are not searched for that: it takes long, and probabilities of many rows are
+        calibrated well.
     most_weights : int
         More weights are not searched one by one: it takes long, and finds luck.
     spent : float
@@ -61,6 +68,8 @@ class Settings:
     moves: int = 3
     missed: float = 0.002
     clearly: float = 0.002
+    rows_by_luck: float = 4.0
+    few_entries: int = 50_000
     most_weights: int = 64
     spent: float = 0.002
     luck: float = 0.5
