@@ -130,6 +130,12 @@ class Local(Method):
         rank = min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t], FIRST))
         return better(program, walk.single(rank), best)
 
+    def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
+        """Prefer one rule to a mixture that gains less than the tolerance: nothing is proven that it could spoil."""
+        one = walk.single(_best(program, walk))
+        kept = program.excess(one.u) <= FEASIBLE
+        return one if kept and program.value(one.u) <= program.value(best.u) + walk.tol else best
+
     def _tries(self, walk: Walk) -> int:
         if self.tries is not None:
             return int(self.tries)
