@@ -47,6 +47,11 @@ class Fit:
     freedom: float
     loss: float
 
+    def promises(self, family: Family, settings: Settings) -> bool:
+        """Whether the rows say, before it is fitted from here, that a family may gain on new rows."""
+        freedom, promise = self.point.outlook(family, settings)
+        return promise > settings.promised * (freedom - self.freedom)
+
 
 def candidates(rows: FoldedRows, settings: Settings) -> Iterator[Entry]:
     """Yield the candidates without cells; weaker ridges only where stronger ones are of use."""
@@ -56,38 +61,36 @@ def candidates(rows: FoldedRows, settings: Settings) -> Iterator[Entry]:
     simple = Diagonal(Data(none.logits, rows.labels, rows.weights), own=False)
     nothing = families.Point(simple, np.zeros(simple.size))
     first = best = Fit(none, nothing, 0.0, float(rows.weights @ none.losses))
-    for name in ("temperature", "bias", "temperature_bias"):
-        if name == "bias" and n > settings.bias_classes:
-            continue
-        # Both simple families lead to the one with both; the nearer one is the better start.
-        start = best if name == "temperature_bias" else first
-        fit = _parametric(Family(name), floor, start, rows, settings)
-        if fit is not None:
+    for name in ("temperature", "bias")[: 2 if n <= settings.bias_classes else 1]:
+        if first.promises(Family(name), settings):
+            fit = _fitted(Family(name), floor, first.point, rows, settings)
             yield fit.entry
             best = min(best, fit, key=_loss)
-    for higher in _floors(rows, settings):
+    # Both lead to the family with both, and the nearer one is the better start. What a floor does is seen there.
+    plain, both, floors = best, Family("temperature_bias"), _floors(rows, settings)
+    if floors or best.promises(both, settings):
+        plain = _fitted(both, floor, best.point, rows, settings)
+        yield plain.entry
+    for higher in floors:
         lifted = Diagonal(_data(rows, higher, settings), own=False)
-        # The floor itself gains too, so that the promise of the rest says little: it is always fitted.
-        start = replace(best, point=families.Point(lifted, best.point.params), freedom=np.inf)
-        fit = _parametric(Family("temperature_bias"), higher, start, rows, settings)
-        assert fit is not None
+        fit = _fitted(both, higher, families.Point(lifted, plain.point.params), rows, settings)
         yield fit.entry
-        if fit.loss >= best.loss:
+        if fit.loss >= plain.loss:
             break
-        best, floor = fit, higher
+        plain, floor = fit, higher
+    best = min(best, plain, key=_loss)
     makers: tuple[tuple[str, type[Core], tuple[float, ...], int, int], ...] = (
         ("vector", Diagonal, settings.vector_ridges, settings.vector_classes if n > 2 else 0, n),
         ("dirichlet", Full, settings.matrix_ridges, settings.matrix_classes, n * n),
     )
-    plain = best
     for name, make, ridges, most, size in makers:
         if n > most or rows.effective < settings.rows_per_entry * size:
             continue
         start = replace(plain, point=plain.point.within(make(plain.point.core.data)))
         for place, ridge in enumerate(ridges):
-            fit = _parametric(Family(name, ridge), floor, start, rows, settings)
-            if fit is None:
+            if not start.promises(Family(name, ridge), settings):
                 continue
+            fit = _fitted(Family(name, ridge), floor, start.point, rows, settings)
             if not families.upright(fit.point):
                 break
             yield fit.entry
@@ -116,13 +119,10 @@ def _floors(rows: FoldedRows, settings: Settings) -> list[float]:
     return made
 
 
-def _parametric(family: Family, floor: float, start: Fit, rows: FoldedRows, settings: Settings) -> Fit | None:
-    """Return the candidate of a family, or None where the rows say before it is fitted that it gains nothing."""
-    core = start.point.core
-    freedom, promise = start.point.outlook(family, settings)
-    if promise <= settings.promised * (freedom - start.freedom):
-        return None
-    params = families.fitted(start.point, family, settings, ROUGH)
+def _fitted(family: Family, floor: float, start: families.Point, rows: FoldedRows, settings: Settings) -> Fit:
+    """Return the candidate of a family."""
+    core, freedom = start.core, start.outlook(family, settings)[0]
+    params = families.fitted(start, family, settings, ROUGH)
     logits = np.empty_like(core.data.z)
     without = families.without_each_fold(core, family, params, rows.folds, settings)
     for fold, other in zip(rows.folds, without, strict=True):

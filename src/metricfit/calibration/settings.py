@@ -60,7 +60,7 @@ class Settings:
     folds: int = 5
     errors: float = 0.7
     gain: float = 1e-4
-    promised: float = 0.75
+    promised: float = 0.5
     floors: tuple[float, ...] = (1e-7, 1e-4, 1e-3, 1e-2)
     bias_ridge: float = 3.0
     steepness_ridge: float = 3.0
