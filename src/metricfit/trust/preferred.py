@@ -47,7 +47,8 @@ def preferred(
     search with the model's own probabilities (a plain rule, where passes are costly), if that is clearly better. Where
     it is worse, a little of what was gained over it is spent on room to the limits.
     """
-    program = problem.bind(given.axes, given.margins)
+    same = np.array_equal(walk.oracle.margins, given.margins)
+    program = walk.program if same else problem.bind(given.axes, given.margins)
     raw = walk.beside(program, given)
     raw.guide = walk.guide
     if not program.limits:
