@@ -178,20 +178,20 @@ class Profile:
         step, last, found = max(1, BLOCK // width), 0, []
         for begin in range(0, counts.size, step):
             block = counts[begin : begin + step]
-            rises = self._rises(*scan.changes(line, last, block[-1]), block - last, statistic.size)
-            points = u + np.cumsum(rises, axis=0)
+            points = u + self._risen(*scan.changes(line, last, block[-1]), block - last, statistic.size)
             u, last = points[-1].copy(), int(block[-1])
             points[np.abs(points) <= NO_WEIGHT] = 0.0
             more = [series[begin : begin + step] for series in sums]
             found.append(self._evaluated(np.column_stack([points, *more])))
         return Series(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
-    def _rises(self, data: FloatArray, places: IntArray, ends: IntArray, size: int) -> FloatArray:
-        """Return what rows add to u, in groups that end where told; ``places`` says which statistic they add to."""
+    def _risen(self, data: FloatArray, places: IntArray, ends: IntArray, size: int) -> FloatArray:
+        """Return what the first rows add to u, so many as ``ends`` says; ``places`` are those of the statistic."""
         if data.size and (places == places[0]).all():  # one cell, two decisions: all rows add to the same entries
-            sums = np.concatenate([np.zeros((1, data.shape[1])), np.cumsum(data, axis=0)])[ends]
-            return np.diff(sums, axis=0, prepend=0.0) @ dense(self.matrix[:, places[0]]).T
-        return dense(_grouped(data, places, ends, size) @ self.matrix.T)
+            sums = np.zeros((len(data) + 1, data.shape[1]))
+            np.cumsum(data, axis=0, out=sums[1:])
+            return (sums if ends.size == len(sums) else sums[ends]) @ dense(self.matrix[:, places[0]]).T
+        return np.cumsum(dense(_grouped(data, places, ends, size) @ self.matrix.T), axis=0)
 
     def _evaluated(self, points: FloatArray) -> Series:
         worst = np.full(len(points), -np.inf)
