@@ -17,6 +17,7 @@ from metricfit.functions.atoms import GeometricMean
 from metricfit.functions.binding import Binding
 from metricfit.functions.expression import Constant, Entries, nodes_of
 from metricfit.functions.extremes import Largest, largest, magnitude, smallest
+from metricfit.functions.matrices import dense
 from metricfit.functions.linear import Linear, of_matrix
 from metricfit.functions.nonlinear import Product, Quotient, Smooth
 from metricfit.functions.sums import Stack, Sum, Total, negative
@@ -73,13 +74,13 @@ def by_hand(linear: Linear, axes: Axes, matrix: np.ndarray) -> np.ndarray:
     for q in range(linear.size):
         for i, j in np.ndindex(*matrix.shape):
             if linear.full is not None:
-                total[q] += linear.full.toarray()[q, i * axes.k + j] * matrix[i, j]
+                total[q] += dense(linear.full)[q, i * axes.k + j] * matrix[i, j]
             if linear.diagonal is not None and axes.match[j] == i:
-                total[q] += linear.diagonal.toarray()[q, j] * matrix[i, j]
+                total[q] += dense(linear.diagonal)[q, j] * matrix[i, j]
             if linear.column is not None:
-                total[q] += linear.column.toarray()[q, j] * matrix[i, j]
+                total[q] += dense(linear.column)[q, j] * matrix[i, j]
             if linear.row is not None:
-                total[q] += linear.row.toarray()[q, i] * matrix[i, j]
+                total[q] += dense(linear.row)[q, i] * matrix[i, j]
     return total
 
 

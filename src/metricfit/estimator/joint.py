@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,9 +11,12 @@ from sklearn.frozen import FrozenEstimator
 
 from metricfit.data.columns import frame_columns
 from metricfit.data.features import rows_at
-from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
+from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone, folds_of
 from metricfit.types import FloatArray, IntArray
 
+# A model whose log loss on the first fold is higher than the other's by so many standard errors is not tried further.
+# On Adult, COMPAS, Law School and Default with logistic regression the two are within 1.5 standard errors of all rows.
+SURE = 1.0
 # Probabilities below this count as this much in a log loss: one certain mistake must not decide alone.
 FLOOR = 1e-6
 
@@ -182,20 +185,44 @@ def fit_joint(
     (40, 4)
     """
     X, every = without(X, dropped), np.arange(cells * len(classes))
-    found: list[tuple[float, Any, OutOfFold]] = []
-    for candidate in joint_models(estimator, len(classes)):
-        if cv is None:
-            model = fit_clone(candidate, X, pairs, sample_weight)
-            held_out = OutOfFold(np.arange(len(pairs)), class_proba(model, X, every))
-        else:
-            model = None
-            held_out = cross_fit(
-                candidate, X, pairs, every, cv=cv, sample_weight=sample_weight, n_jobs=n_jobs
-            )
-        weights = held_out.weights(sample_weight)
-        said = held_out.proba[np.arange(len(held_out.rows)), pairs[held_out.rows]]
-        loss = float(np.average(-np.log(np.maximum(said, FLOOR)), weights=weights))
-        found.append((loss, candidate if model is None else model, held_out))
-    _, best, held_out = min(found, key=lambda entry: entry[0])
-    model = best if cv is None else fit_clone(best, X, pairs, sample_weight)
-    return JointModel(model, cells, classes, dropped), held_out
+    candidates = joint_models(estimator, len(classes))
+    if cv is None:
+        models = [fit_clone(candidate, X, pairs, sample_weight) for candidate in candidates]
+        told = {t: OutOfFold(np.arange(len(pairs)), class_proba(m, X, every)) for t, m in enumerate(models)}
+        best = _by_loss(told, pairs, sample_weight)[0]
+        return JointModel(models[best], cells, classes, dropped), told[best]
+    folds = folds_of(cv, X, pairs)
+
+    def held_out(place: int, some: Any) -> OutOfFold:
+        how: dict[str, Any] = {"cv": some, "sample_weight": sample_weight, "n_jobs": n_jobs}
+        return cross_fit(candidates[place], X, pairs, every, **how)
+
+    told = {place: held_out(place, folds[:1]) for place in range(len(candidates))}
+    # A model that the first fold shows to be the better one beyond doubt is the better one in all.
+    race = _by_loss(told, pairs, sample_weight, SURE)
+    if folds[1:]:
+        told = {place: told[place].joined(held_out(place, folds[1:])) for place in race}
+        race = _by_loss(told, pairs, sample_weight)
+    best = race[0]
+    model = fit_clone(candidates[best], X, pairs, sample_weight)
+    return JointModel(model, cells, classes, dropped), told[best]
+
+
+def _by_loss(
+    told: Mapping[int, OutOfFold], pairs: IntArray, sample_weight: FloatArray | None, errors: float = np.inf
+) -> list[int]:
+    """Return which models told most of the same rows, the lowest log loss first.
+
+    Those whose loss is higher than the lowest by more than so many standard errors of the difference are left out.
+    """
+    one = next(iter(told.values()))
+    weights = one.weights(sample_weight)
+    share = np.full(len(one.rows), 1 / len(one.rows)) if weights is None else weights / weights.sum()
+    loss = {
+        place: -np.log(np.maximum(said.proba[np.arange(len(said.rows)), pairs[said.rows]], FLOOR))
+        for place, said in told.items()
+    }
+    order = sorted(told, key=lambda place: float(share @ loss[place]))
+    more = {place: loss[place] - loss[order[0]] for place in order}
+    error = {place: np.sqrt(share**2 @ (gap - share @ gap) ** 2) for place, gap in more.items()}
+    return [p for p in order if p == order[0] or share @ more[p] <= errors * error[p]]

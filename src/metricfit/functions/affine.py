@@ -7,19 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from metricfit.functions.matrices import FEW_ENTRIES, matrix_of
 from metricfit.types import FloatArray, IntArray
-
-# With at most this many entries, a dense matrix is applied faster than a sparse one.
-FEW_ENTRIES = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Affine:
     """``M @ u + constant``, where M is the sum of ``value`` at ``row`` and ``column``, triple by triple.
 
-    A matrix of at most ``few`` entries is kept as a dense one.
+    A matrix of at most ``few`` entries is a whole array.
     """
 
     row: IntArray
@@ -29,17 +26,14 @@ class Affine:
     few: int = FEW_ENTRIES
 
     def matrix(self, width: int) -> Any:
-        """Return M as a sparse matrix for u of a width."""
-        return sp.csr_array((self.value, (self.row, self.column)), shape=(self.constant.size, width))
+        """Return M for u of a width."""
+        return matrix_of(self.row, self.column, self.value, (self.constant.size, width), self.few)
 
     @cached_property
     def _tables(self) -> tuple[Any, Any]:
         """M, only as wide as u is read, and its transpose, in the form that is applied fastest."""
         matrix = self.matrix(int(self.column.max(initial=-1)) + 1)
-        if np.prod(matrix.shape) <= self.few:
-            table = matrix.toarray()
-            return table, table.T
-        return matrix, matrix.T.tocsr()
+        return (matrix, matrix.T) if isinstance(matrix, np.ndarray) else (matrix, matrix.T.tocsr())
 
     def at(self, u: FloatArray) -> FloatArray:
         """Return the values at ``u``, one or many."""

@@ -7,22 +7,24 @@ decision names has no hits; a decision that names no class is never right.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from metricfit.functions.binding import Binding
 from metricfit.functions.linear import Linear
-from metricfit.types import Label
+from metricfit.functions.matrices import matrix_of
+from metricfit.types import FloatArray, Label
 
 Functional = Callable[[Binding], Linear]
 
 
-def unit(size: int, place: int) -> sp.csr_array:
+def unit(size: int, place: int) -> FloatArray:
     """Return one row with a one at the given place; a place of -1 (no such class or decision) stays zero."""
     row = np.zeros((1, size))
     row[0, [place] if place >= 0 else []] = 1.0
-    return sp.csr_array(row)
+    return row
 
 
 def decision_of(b: Binding, c: Label) -> int:
@@ -33,7 +35,7 @@ def decision_of(b: Binding, c: Label) -> int:
 
 def everything(b: Binding) -> Linear:
     """All rows of the slice."""
-    return Linear(row=sp.csr_array(np.ones((1, b.axes.n))))
+    return Linear(row=np.ones((1, b.axes.n)))
 
 
 def rows_of(c: Label) -> Functional:
@@ -43,7 +45,7 @@ def rows_of(c: Label) -> Functional:
 
 def rows_not_of(c: Label) -> Functional:
     """Rows of every other class."""
-    return lambda b: Linear(row=sp.csr_array(1 - unit(b.axes.n, b.axes.class_index(c)).toarray()))
+    return lambda b: Linear(row=1 - unit(b.axes.n, b.axes.class_index(c)))
 
 
 def given(c: Label) -> Functional:
@@ -73,7 +75,7 @@ def false_alarms(c: Label) -> Functional:
 
 def all_hits(b: Binding) -> Linear:
     """Rows decided right."""
-    return Linear(diagonal=sp.csr_array(np.ones((1, b.axes.k))))
+    return Linear(diagonal=np.ones((1, b.axes.k)))
 
 
 def each_hit(b: Binding) -> Linear:
@@ -104,13 +106,13 @@ def decisions_in_class(i: int, decisions: Sequence[int]) -> Functional:
         rows, places = np.arange(len(decisions)), np.asarray(decisions)
         if n != 2 or np.any(match < 0):
             shape = places.size, n * k
-            return Linear(full=sp.csr_array((np.ones(places.size), (rows, i * k + places)), shape))
+            return Linear(full=matrix_of(rows, i * k + places, np.ones(places.size), shape))
         # With two classes, what is not on the diagonal of a column is its sum less the diagonal.
         right, shape = match[places] == i, (places.size, k)
         sign, wrong = np.where(right, 1.0, -1.0), ~right
         return Linear(
-            diagonal=sp.csr_array((sign, (rows, places)), shape),
-            column=sp.csr_array((np.ones(wrong.sum()), (rows[wrong], places[wrong])), shape),
+            diagonal=matrix_of(rows, places, sign, shape),
+            column=matrix_of(rows[wrong], places[wrong], np.ones(wrong.sum()), shape),
         )
 
     return linear
@@ -125,7 +127,7 @@ def all_decided(b: Binding) -> Linear:
     """Rows decided as some class, not put off."""
     if np.all(b.axes.match >= 0):
         return everything(b)
-    return Linear(column=sp.csr_array((b.axes.match >= 0).astype(float)[None]))
+    return Linear(column=(b.axes.match >= 0).astype(float)[None])
 
 
 def rows_decided(c: Label) -> Functional:
@@ -140,6 +142,6 @@ def rows_decided(c: Label) -> Functional:
     return linear
 
 
-def _classes_by_decisions(b: Binding) -> sp.csr_array:
+def _classes_by_decisions(b: Binding) -> Any:
     named = np.flatnonzero(b.axes.match >= 0)
-    return sp.csr_array((np.ones(named.size), (b.axes.match[named], named)), shape=(b.axes.n, b.axes.k))
+    return matrix_of(b.axes.match[named], named, np.ones(named.size), (b.axes.n, b.axes.k))

@@ -1,4 +1,4 @@
-"""A batch of linear functions of one confusion matrix, as sparse rows of coefficients."""
+"""A batch of linear functions of one confusion matrix, as rows of coefficients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metricfit.types import FloatArray, IntArray
 class Linear:
     """A batch of linear functions of one n x k matrix: ``q`` rows of coefficients on each of its parts.
 
-    The parts are sparse arrays. ``full`` stands alone; ``diagonal``, ``column`` and ``row`` add up. Missing
+    The parts are arrays, sparse ones where they are large. ``full`` stands alone; ``diagonal``, ``column`` and ``row`` add up. Missing
     parts are zero.
     """
 
@@ -42,10 +42,13 @@ class Linear:
     def scaled(self, by: FloatArray) -> Linear:
         """Return the batch with each function multiplied by its own number."""
         scale = np.broadcast_to(np.asarray(by, float), self.size)
-        return Linear(*(None if part is None else _scaled(part.tocsr(), scale) for part in self.parts))
+        return Linear(*(None if part is None else _scaled(part, scale) for part in self.parts))
 
 
-def _scaled(table: Any, scale: FloatArray) -> Any:
+def _scaled(part: Any, scale: FloatArray) -> Any:
+    if isinstance(part, np.ndarray):
+        return part * scale[:, None]
+    table = part.tocsr()
     data = table.data * np.repeat(scale, np.diff(table.indptr))
     return sp.csr_array((data, table.indices, table.indptr), table.shape)
 
@@ -75,6 +78,9 @@ def entries_of(part: Any) -> Triplets:
     """Return row, place and value of the coefficients that are not zero."""
     if part is None:
         return NO_ENTRIES
+    if isinstance(part, np.ndarray):
+        rows, places = np.nonzero(part)
+        return rows, places, part[rows, places]
     table = part.tocsr()
     rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
     return rows, table.indices.astype(np.int64), table.data

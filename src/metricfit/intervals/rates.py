@@ -14,6 +14,7 @@ import numpy as np
 from metricfit.data.axes import Axes
 from metricfit.functions.binding import Binding
 from metricfit.functions.linear import Linear
+from metricfit.functions.matrices import dense
 from metricfit.intervals.evidence import Evidence
 from metricfit.metrics.base import Metric, Sliced
 from metricfit.metrics.comparison import Disparity, strata_of
@@ -82,13 +83,13 @@ def _coefficients(linear: Linear, axes: Axes) -> FloatArray:
     diagonal, column, row, full = linear.parts
     if diagonal is not None:
         right = np.arange(axes.n)[:, None] == axes.match[None, :]
-        made += right * diagonal.toarray()[:, None, :]
+        made += right * dense(diagonal)[:, None, :]
     if column is not None:
-        made += column.toarray()[:, None, :]
+        made += dense(column)[:, None, :]
     if row is not None:
-        made += row.toarray()[:, :, None]
+        made += dense(row)[:, :, None]
     if full is not None:
-        made += full.toarray().reshape(made.shape)
+        made += dense(full).reshape(made.shape)
     return made
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from metricfit.data.validation import label
 from metricfit.functions.atoms import GeometricMean, HarmonicMean, RootMeanSquareLoss
@@ -107,7 +106,7 @@ def micro_f1(default: Label | None = None) -> Metric:
         return Linear(diagonal=2.0 * (all_hits(b).diagonal - hits(chosen(b))(b).diagonal))
 
     def under(b: Binding) -> Linear:
-        others = sp.csr_array((b.axes.match >= 0).astype(float)[None]) - decided(chosen(b))(b).column
+        others = (b.axes.match >= 0).astype(float)[None] - decided(chosen(b))(b).column
         return Linear(row=rows_not_of(chosen(b))(b).row, column=others)
 
     return Rates(f"micro_f1({'' if named is None else repr(named)})", over, under, ratio=True)

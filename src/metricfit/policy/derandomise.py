@@ -15,7 +15,7 @@ very labels. Then the columns of L are moved, by as little as changes a few rows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from itertools import permutations
 
@@ -84,25 +84,64 @@ class Cell:
         """The probability of the class that each decision names; 0 of those that name none."""
         return np.where(self.axes.match >= 0, self.proba[:, np.maximum(self.axes.match, 0)], 0.0)
 
-    def moves(self, loss: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield losses with one column moved, by as much as changes a few rows, and what the cell then adds to u."""
-        costs = self.everything @ expand(loss[None], self.layout, self.axes)[0]
-        for j in range(self.axes.k):
-            away = costs[:, j] - np.delete(costs, j, axis=1).min(axis=1)
-            for side in (np.sort(away[away >= 0]), -np.sort(-away[away < 0])):
-                for count in MOVED:
-                    if count < side.size:
-                        step = -(side[count - 1] + side[count]) / 2
-                        moved = loss.copy()
-                        moved[1 if self.layout == "diagonal" else slice(None), j] += step
-                        found = costs.copy()
-                        found[:, j] += step
-                        yield moved, self._share(self.all_mass, cheapest(found))
+    def moves(self, loss: FloatArray) -> tuple[list[tuple[int, float]], FloatArray]:
+        """Return columns and by how much to move them so that a few rows change, and what each move adds to u.
+
+        A cheaper decision is taken by the rows that come nearest to it, a dearer one is left by those to which another
+        is nearly as cheap; so the rows that change are known without deciding all of them again.
+        """
+        costs, rows = self.everything @ expand(loss[None], self.layout, self.axes)[0], np.arange(len(self.all_mass))
+        made = cheapest(costs)
+        least = costs[rows, made]
+        others = costs.copy()
+        others[rows, made] = np.inf
+        second = cheapest(others)
+        n, k = self.axes.n, self.axes.k
+        found: list[tuple[int, float]] = []
+        changes = [np.zeros((0, n, k))]
+        for j in range(k) if k > 1 else ():
+            out, mine = np.flatnonzero(made != j), np.flatnonzero(made == j)
+            sides = (
+                (out, costs[out, j] - least[out], made[out], np.full(out.size, j), -1.0),
+                (mine, others[mine, second[mine]] - least[mine], made[mine], second[mine], 1.0),
+            )
+            for some, away, left, taken, sign in sides:
+                order, ends = _nearest(away)
+                if not ends.size:
+                    continue
+                found += [(j, sign * (away[order[e - 1]] + away[order[e]]) / 2) for e in ends]
+                order = order[: ends[-1]]
+                which = np.searchsorted(ends, np.arange(order.size), side="right")
+                step = np.zeros((ends.size, k, n))
+                np.add.at(step, (which, taken[order]), self.all_mass[some[order]])
+                np.subtract.at(step, (which, left[order]), self.all_mass[some[order]])
+                changes.append(step.cumsum(axis=0).swapaxes(1, 2))
+        tensors = np.concatenate(changes)
+        counted = statistic(tensors, self.layout, self.axes).reshape(len(found), self.table.shape[1])
+        return found, np.asarray((self.table @ counted.T).T)
+
+    def moved(self, loss: FloatArray, column: int, step: float) -> tuple[FloatArray, FloatArray]:
+        """Return a loss with one column moved, and what the cell then adds to u."""
+        loss = loss.copy()
+        loss[1 if self.layout == "diagonal" else slice(None), column] += step
+        made = decided(self.everything, expand(loss[None], self.layout, self.axes)[0])
+        return loss, self._share(self.all_mass, made)
 
     def _share(self, mass: FloatArray, made: IntArray) -> FloatArray:
         taken = made == np.arange(self.axes.k)[:, None]
         tensor = (taken @ mass).T[None]
         return np.asarray(self.table @ statistic(tensor, self.layout, self.axes).ravel())
+
+
+def _nearest(away: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the nearest rows in order, and how many of them change at a time: not some of those equally near."""
+    most = min(MOVED[-1] + 1, away.size)
+    order = np.argpartition(away, most - 1)[:most] if most < away.size else np.arange(away.size)
+    order = order[np.argsort(away[order], kind="stable")]
+    near = away[order]
+    counts = np.array([count for count in MOVED if count < near.size], np.int64)
+    ends = np.unique(np.searchsorted(near, near[counts - 1], side="right"))
+    return order, ends[ends < near.size]
 
 
 def _one(axes: Axes) -> Axes:
@@ -185,18 +224,21 @@ def deterministic(
     kept = rank(total), list(chosen), total
     for toll in () if soft else TOLLS:
 
-        def merit(u: FloatArray, toll: float = toll) -> Rank:
-            broken = max(program.violation(u), 0.0)
-            return (0.0, program.value(u) + toll * broken) if np.isfinite(toll) else rank(u)
+        def merits(points: FloatArray, toll: float = toll) -> list[Rank]:
+            if np.isinf(toll):
+                return ranks(points)
+            broken = np.maximum(program.violations(points), 0.0)
+            return [(0.0, merit) for merit in (program.objective.value(points)[:, 0] + toll * broken).tolist()]
 
         for a in mixed:
-            rest, best = total - shares[a], (merit(total), chosen[a], shares[a])
-            for loss, share in cells[a].moves(chosen[a]):
-                found = merit(rest + share)
-                if found < best[0]:
-                    best = found, loss, share
-            _, chosen[a], shares[a] = best
-            total = rest + shares[a]
+            moves, changes = cells[a].moves(chosen[a])
+            if not moves:
+                continue
+            tried = merits(total + changes)
+            loss, share = cells[a].moved(chosen[a], *moves[tried.index(min(tried))])
+            after = total - shares[a] + share
+            if merits(after[None]) < merits(total[None]):
+                chosen[a], shares[a], total = loss, share, after
         if rank(total) < kept[0]:
             kept = rank(total), list(chosen), total
     return kept[1], kept[2]

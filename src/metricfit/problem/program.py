@@ -15,6 +15,7 @@ from metricfit.data.layout import Layout, shape_of, statistic
 from metricfit.exceptions import NotConvex
 from metricfit.functions.expression import NO_THETA, Node, Theta, nodes_of
 from metricfit.functions.levels import at_most
+from metricfit.functions.matrices import FEW_ENTRIES, dense
 from metricfit.functions.nonlinear import Quotient
 from metricfit.metrics import Curvature
 from metricfit.problem.limit import Limit
@@ -22,6 +23,9 @@ from metricfit.types import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from metricfit.problem.statement import Problem
+
+# Up to so many entries of u, what cells and columns add to it are whole arrays.
+NARROW = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,20 +97,34 @@ class Program:
 
     def vector(self, counted: FloatArray) -> FloatArray:
         """Return u of a statistic."""
-        return np.asarray(self.matrix @ counted.ravel() + self.constant)
+        return np.asarray(self._quick @ counted.ravel() + self.constant)
 
     def loss(self, direction: FloatArray) -> FloatArray:
         """Return the loss whose value on a statistic is ``direction @ u``, but for a constant."""
         return np.asarray(self._adjoint @ direction).reshape(shape_of(self.layout, self.axes))
 
     @cached_property
+    def _quick(self) -> Any:
+        """The matrix in the form that is applied fastest."""
+        return dense(self.matrix) if np.prod(self.matrix.shape) <= FEW_ENTRIES else self.matrix
+
+    @cached_property
     def _adjoint(self) -> Any:
-        return sp.csr_array(self.matrix.T)
+        return self._quick.T if isinstance(self._quick, np.ndarray) else sp.csr_array(self.matrix.T)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether u is so short that whole arrays serve better than sparse matrices."""
+        return self.constant.size <= NARROW
 
     def shares(self, counted: FloatArray) -> Any:
-        """Return what each cell adds to u, as a sparse matrix (entries of u, cells)."""
+        """Return what each cell adds to u, as a matrix (entries of u, cells) that is sparse unless u is short."""
         places, which = self._places
         sums = np.bincount(which, self.matrix.data * counted.ravel()[self.matrix.indices], places.size)
+        if self.narrow:
+            table = np.zeros((len(self.axes.cells), self.constant.size))
+            table.ravel()[places] = sums
+            return table.T
         used = np.flatnonzero(sums)  # a rule that never takes most decisions has few entries
         size, cells = self.constant.size, len(self.axes.cells)
         # Put together by hand: general constructors take longer than all the rest.

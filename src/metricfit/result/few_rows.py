@@ -46,7 +46,7 @@ def _rows_of_groups(metric: Metric, masks: BoolArray, counts: IntArray, confusio
     under = None if rate is None else rate.under(Binding.of(confusion.axes, confusion.margins))
     if under is None or not under.constant:
         return np.asarray(of_class.sum(axis=1))
-    return np.asarray((of_class @ under.row.T.toarray()).max(axis=1))
+    return np.asarray((of_class @ under.row.T).max(axis=1))
 
 
 def _known(

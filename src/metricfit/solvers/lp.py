@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from metricfit.functions.matrices import row_lists
 from metricfit.solvers.attempts import TOLERANCE, read, solving
 from metricfit.types import FloatArray, IntArray
 
@@ -44,13 +44,14 @@ class LinearProgram:
 
     def add_columns(self, system: Any, low: FloatArray, high: FloatArray) -> None:
         """Add unknowns between two ends, with their coefficients in all rows there are."""
-        columns = sp.csc_array(system)
-        self.solver.addCols(low.size, np.zeros(low.size), low, high, *_lists(columns))
+        starts, places, values = row_lists(system.T)
+        self.solver.addCols(low.size, np.zeros(low.size), low, high, values.size, starts, places, values)
 
     def add_rows(self, system: Any, lowest: FloatArray, highest: FloatArray) -> None:
         """Add rows, with the coefficients of all unknowns there are."""
         self.solver.setOptionValue(*DUAL)
-        self.solver.addRows(lowest.size, lowest, highest, *_lists(sp.csr_array(system)))
+        starts, places, values = row_lists(system)
+        self.solver.addRows(lowest.size, lowest, highest, values.size, starts, places, values)
 
     def remove_columns(self, places: IntArray) -> None:
         """Take unknowns out."""
@@ -71,8 +72,3 @@ class LinearProgram:
             read(status == self.optimal, self.solver.modelStatusToString(status), x, multipliers)
         return x, multipliers
 
-
-def _lists(matrix: Any) -> tuple[int, IntArray, IntArray, FloatArray]:
-    """Return number, starts, places and values of the entries of a compressed matrix."""
-    starts, places = matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32)
-    return matrix.nnz, starts, places, matrix.data.astype(float)

@@ -60,7 +60,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         asked = given.calibrated() or given
     elif given.exact:
         warn_if_refuted(given)
-    if asked is not given:
+    if not np.array_equal(asked.margins, given.margins):
         program = problem.bind(asked.axes, asked.margins)
     budget = Budget(
         chosen.calls(program) if options.max_calls is None else options.max_calls,

@@ -60,6 +60,20 @@ class OutOfFold:
             return None if (times == 1).all() else 1.0 / times
         return np.asarray(sample_weight[self.rows] / times)
 
+    def joined(self, other: OutOfFold) -> OutOfFold:
+        """Return these predictions and some others, in the order of the rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> some = OutOfFold(np.array([0, 3]), np.zeros((2, 2)))
+        >>> some.joined(OutOfFold(np.array([1, 2]), np.ones((2, 2)))).proba[:, 0].tolist()
+        [0.0, 1.0, 1.0, 0.0]
+        """
+        rows = np.concatenate([self.rows, other.rows])
+        order = np.argsort(rows, kind="stable")
+        return OutOfFold(rows[order], np.concatenate([self.proba, other.proba])[order])
+
 
 def cross_fit(
     estimator: Any,
@@ -103,7 +117,7 @@ def cross_fit(
     >>> cross_fit(LogisticRegression(), X, y, np.array([0, 1]), cv=4).proba.shape
     (20, 2)
     """
-    splits = _splits(cv, X, y)
+    splits = folds_of(cv, X, y)
     tests = [test for _, test in splits]
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_held_out)(estimator, X, y, classes, sample_weight, train, test) for train, test in splits
@@ -194,7 +208,7 @@ def fit_clone(estimator: Any, X: Any, y: Any, sample_weight: FloatArray | None) 
     return clone(estimator).fit(X, y, **({} if name is None else {name: sample_weight}))
 
 
-def _splits(cv: Any, X: Any, y: Any) -> list[tuple[IntArray, IntArray]]:
+def folds_of(cv: Any, X: Any, y: Any) -> list[tuple[IntArray, IntArray]]:
     """Return the folds as pairs of row numbers."""
     from sklearn.model_selection import check_cv
 

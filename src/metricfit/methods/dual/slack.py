@@ -21,6 +21,7 @@ import numpy as np
 from metricfit.functions.atoms import GeometricMean, HarmonicMean, RootMeanSquareLoss
 from metricfit.functions.expression import Constant, Entries, Node, nodes_of
 from metricfit.functions.extremes import Largest
+from metricfit.functions.matrices import dense, used_columns
 from metricfit.functions.nonlinear import Smooth
 from metricfit.methods.dual.domain import Domain
 from metricfit.methods.dual.inner import Answer, ConeProgram, LinearStep
@@ -181,10 +182,10 @@ def _solver(goal: Node, limits: list[Largest], domain: Domain) -> Step:
         return lambda lam, mu: cone(-lam, mu)
     body = Polyhedron(domain.low.size)
     row, constant = body.form(goal)
-    tops = [body.form(limit)[0].indices[0] for limit in limits]
+    tops = [int(used_columns(body.form(limit)[0])[0]) for limit in limits]
     solve = LinearStep(domain, body)
     base = np.zeros(solve.size)
-    base[: row.shape[1]] = row.toarray().ravel()
+    base[: row.shape[1]] = dense(row).ravel()
 
     def step(lam: FloatArray, mu: FloatArray) -> Answer:
         cost = base.copy()

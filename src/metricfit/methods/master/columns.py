@@ -53,7 +53,8 @@ class Columns:
         self.program = program
         self.vertex: IntArray = np.zeros(0, np.int64)
         self.cell: IntArray = np.zeros(0, np.int64)
-        self.matrix: Any = sp.csc_array((program.constant.size, 0))
+        empty = program.constant.size, 0
+        self.matrix: Any = np.zeros(empty) if program.narrow else sp.csc_array(empty)
         self._keys: list[tuple[int, bytes]] = []
         for place, vertex in enumerate(vertices):
             self.add(place, vertex)
@@ -88,7 +89,7 @@ class Columns:
 
     def keep(self, used: BoolArray) -> None:
         """Forget all columns but the marked ones; they may come back later."""
-        self.matrix = sp.csc_array(self.matrix[:, np.flatnonzero(used)])
+        self.matrix = self.matrix[:, np.flatnonzero(used)]
         self._keys = [key for key, kept in zip(self._keys, used, strict=True) if kept]
         self.vertex, self.cell = self.vertex[used], self.cell[used]
 
@@ -133,6 +134,8 @@ class Columns:
 
 def _beside(left: Any, right: Any) -> Any:
     """Return two matrices side by side; faster than the general function for that, which takes most of a round."""
+    if isinstance(left, np.ndarray):
+        return np.concatenate([left, right], axis=1)
     starts = np.concatenate([left.indptr, left.indptr[-1] + right.indptr[1:]])
     data, places = np.concatenate([left.data, right.data]), np.concatenate([left.indices, right.indices])
     return sp.csc_array((data, places, starts), shape=(left.shape[0], left.shape[1] + right.shape[1]))

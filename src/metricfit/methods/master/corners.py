@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
+from metricfit.functions.matrices import above, beside
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.mixtures import Mixtures, Solve
 from metricfit.methods.master.polyhedron import Polyhedron
@@ -50,7 +50,7 @@ class Corners:
                     tail = mixtures.tail(columns.matrix, columns.cell, new)
                     right = mixtures.right(new, slack)
                     self.linear.add_rows(
-                        sp.hstack([mixtures.head(new), tail]), np.full(new.size, -np.inf), right
+                        beside([mixtures.head(new), tail]), np.full(new.size, -np.inf), right
                     )
                     self.order = np.append(self.order, new)
                 x, found = self.linear.minimise(cost)
@@ -84,7 +84,7 @@ class Corners:
             self.mixtures.tail(matrix, cell),
             self.mixtures.tail(matrix, cell, self.order),
         ]
-        linear.add_columns(sp.vstack(parts), np.zeros(cell.size), np.full(cell.size, np.inf))
+        linear.add_columns(above(parts), np.zeros(cell.size), np.full(cell.size, np.inf))
         self.known = asked
         return True
 

@@ -113,5 +113,5 @@ def _pulled_back(middle: FloatArray, part: Node, form: Any) -> Triplets:
         if middle.ndim == 1:
             return Triplets(places, places, middle)
         return Triplets(np.repeat(places, places.size), np.tile(places, places.size), middle.ravel())
-    whole = (form.T @ sp.csc_array(np.diag(middle) if middle.ndim == 1 else middle) @ form).tocoo()
+    whole = sp.coo_array(form.T @ sp.csc_array(np.diag(middle) if middle.ndim == 1 else middle) @ form)
     return Triplets(whole.row, whole.col, whole.data)

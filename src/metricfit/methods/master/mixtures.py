@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metricfit.exceptions import Unsolved
+from metricfit.functions.matrices import above, beside, dense, used_columns
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.polyhedron import Polyhedron
 from metricfit.problem import Limit, Program
@@ -59,7 +60,7 @@ class Mixtures:
         self.spare, self.none = SPARE * body.belongs_to(Limit), np.zeros(self.offsets.size)
         self.inside = _nearest(body, self.rows, self.offsets, near)
         used = np.zeros(self.rows.shape[1], bool)
-        used[self.rows.indices] = True
+        used[used_columns(self.rows)] = True
         apart = (
             program.shared & used[: self.width]
             if apart is None
@@ -67,9 +68,15 @@ class Mixtures:
         )
         self.kept = np.flatnonzero(apart)
         self.head_size = self.kept.size + self.rows.shape[1] - self.width
-        self._head = sp.hstack([self.rows[:, self.kept], self.rows[:, self.width :]], format="csr")
-        self._local = self.rows[:, : self.width] @ sp.diags_array((~apart).astype(float))
+        self._head = beside([self.rows[:, self.kept], self.rows[:, self.width :]])
+        self._local = self._without(apart)
         self._shift = self.offsets + self._local @ program.constant
+
+    def _without(self, apart: BoolArray) -> Any:
+        """Return the coefficients of v in all rows, without those of entries that are unknowns of their own."""
+        if isinstance(self.rows, np.ndarray):
+            return self.rows[:, : self.width] * ~apart
+        return self.rows[:, : self.width] @ sp.diags_array((~apart).astype(float))
 
     @property
     def equations(self) -> FloatArray:
@@ -80,14 +87,18 @@ class Mixtures:
         """Return coefficients of (w, t) in the equations, or in some rows."""
         if chosen is not None:
             return self._head[chosen]
-        return sp.eye_array(self.kept.size + self.cells, self.head_size) @ sp.diags_array(
-            (np.arange(self.head_size) < self.kept.size).astype(float)
-        )
+        whole = np.zeros((self.kept.size + self.cells, self.head_size))
+        np.fill_diagonal(whole[: self.kept.size], 1.0)
+        return whole
 
     def tail(self, matrix: Any, cell: IntArray, chosen: IntArray | None = None) -> Any:
         """Return coefficients of columns in the equations, or in some rows."""
         if chosen is not None:
             return self._local[chosen] @ matrix
+        if isinstance(matrix, np.ndarray):
+            sums = np.zeros((self.cells, cell.size))
+            sums[cell, np.arange(cell.size)] = 1.0
+            return np.concatenate([-matrix[self.kept], sums])
         ones = np.ones(cell.size), (cell, np.arange(cell.size))
         return sp.vstack(
             [-matrix.tocsr()[self.kept], sp.csr_array(ones, shape=(self.cells, cell.size))], format="csr"
@@ -97,17 +108,17 @@ class Mixtures:
         """Return all coefficients of (w, t, alpha): the equations, some rows, and ``-alpha``."""
         count, first, head = cell.size, self.kept.size + self.cells, self.head_size
         if (first + chosen.size + count) * (head + count) > DENSE:
-            equations = sp.hstack([self.head(), self.tail(matrix, cell)])
-            rows = sp.hstack([self.head(chosen), self.tail(matrix, cell, chosen)])
+            equations = beside([self.head(), self.tail(matrix, cell)])
+            rows = beside([self.head(chosen), self.tail(matrix, cell, chosen)])
             signs = sp.hstack([sp.csr_array((count, head)), -sp.eye_array(count)])
-            return sp.csc_matrix(sp.vstack([equations, rows, signs]))
-        columns, place = matrix.toarray(), np.arange(self.kept.size)
+            return sp.csc_matrix(above([equations, rows, signs]))
+        columns, place = dense(matrix), np.arange(self.kept.size)
         whole = np.zeros((first + chosen.size + count, head + count))
         whole[place, place] = 1.0
         whole[place, head:] = -columns[self.kept]
         whole[self.kept.size + cell, head + np.arange(count)] = 1.0
-        whole[first : first + chosen.size, :head] = self._head[chosen].toarray()
-        whole[first : first + chosen.size, head:] = self._local[chosen].toarray() @ columns
+        whole[first : first + chosen.size, :head] = dense(self._head[chosen])
+        whole[first : first + chosen.size, head:] = self._local[chosen] @ columns
         whole[first + chosen.size + np.arange(count), head + np.arange(count)] = -1.0
         return sp.csc_matrix(whole)
 

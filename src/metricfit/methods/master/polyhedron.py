@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from metricfit.functions.expression import Constant, Entries, Node
 from metricfit.functions.extremes import Largest
+from metricfit.functions.matrices import above, dense, matrix_of, plus, widened
 from metricfit.functions.sums import Stack, Sum, Total
 from metricfit.types import FloatArray
 
@@ -54,7 +54,7 @@ class Polyhedron:
 
     def row(self, node: Node) -> FloatArray:
         """Return a node of size one as a row of coefficients over (u, t)."""
-        return np.asarray(self.form(node)[0].toarray().ravel())
+        return dense(self.form(node)[0]).ravel()
 
     def limit(self, owner: object, node: Node) -> None:
         """Demand that all values of a node are <= 0."""
@@ -67,40 +67,37 @@ class Polyhedron:
             return node.affine.matrix(self.width), node.affine.constant
         match node:
             case Sum(terms, constant):
-                total: Any = sp.csr_array((node.size, self.width))
+                total: Any = None
                 offset = np.full(node.size, constant)
                 for coefficient, part in terms:
                     matrix, shift = self.form(part)
                     if part.size < node.size:
-                        matrix = sp.csr_array(np.ones((node.size, 1))) @ matrix
-                    total = _add(total, coefficient * matrix)
+                        matrix = matrix[np.zeros(node.size, np.int64)]
+                    total = coefficient * matrix if total is None else plus(total, coefficient * matrix)
                     offset = offset + coefficient * shift
                 return total, offset
             case Total(weights, part):
                 matrix, shift = self.form(part)
-                return sp.csr_array(weights[None]) @ matrix, np.array([weights @ shift])
+                return weights[None] @ matrix, np.array([weights @ shift])
             case Stack(parts):
                 forms = [self.form(part) for part in parts]
                 width = max(matrix.shape[1] for matrix, _ in forms)
-                stacked = sp.vstack([_widened(matrix, width) for matrix, _ in forms], format="csr")
+                stacked = above([widened(matrix, width) for matrix, _ in forms])
                 return stacked, np.concatenate([shift for _, shift in forms])
             case Largest(part):
                 matrix, shift = self.form(part)
                 self.maxima.append(node)
                 place = self.width + len(self.maxima) - 1
-                above = sp.csr_array(
-                    (np.full(shift.size, -1.0), (np.arange(shift.size), np.full(shift.size, place)))
-                )
-                self.rows.append(LinearRows(node, _add(matrix, above), shift))
-                return sp.csr_array((np.ones(1), ([0], [place]))), np.zeros(1)
+                self.rows.append(LinearRows(node, plus(matrix, _column(shift.size, place, -1.0)), shift))
+                return _column(1, place, 1.0), np.zeros(1)
         raise TypeError(f"{type(node).__name__} is not a maximum of affine functions")
 
     def system(self) -> tuple[Any, FloatArray]:
         """Return all rows as one system over (u, t)."""
         width = self.width + len(self.maxima)
         if not self.rows:
-            return sp.csr_array((0, width)), np.zeros(0)
-        matrix = sp.vstack([_widened(rows.matrix, width) for rows in self.rows], format="csr")
+            return np.zeros((0, width)), np.zeros(0)
+        matrix = above([widened(rows.matrix, width) for rows in self.rows])
         return matrix, np.concatenate([rows.constant for rows in self.rows])
 
     def belongs_to(self, kind: type) -> FloatArray:
@@ -117,10 +114,8 @@ class Polyhedron:
         }
 
 
-def _widened(matrix: Any, width: int) -> Any:
-    return sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
-
-
-def _add(left: Any, right: Any) -> Any:
-    width = max(left.shape[1], right.shape[1])
-    return sp.csr_array(_widened(left, width) + _widened(right, width))
+def _column(rows: int, place: int, value: float) -> Any:
+    """Return a matrix of nothing but its last column."""
+    return matrix_of(
+        np.arange(rows), np.full(rows, place), np.full(rows, value), (rows, place + 1)
+    )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metricfit.functions.matrices import dense
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.curve import Triplets
 from metricfit.methods.master.mixtures import Mixtures, Solve
@@ -53,7 +54,7 @@ class QuadraticProgram:
         elif bent.any():
             bend = sp.csr_array((hessian.value, (hessian.row, hessian.column)), shape=(width, width))
             whole = np.zeros((size, size))
-            whole[head:, head:] = np.triu((matrix.T @ (bend @ matrix)).toarray())
+            whole[head:, head:] = np.triu(dense(matrix.T @ (bend @ matrix)))
             quadratic = sp.csc_matrix(whole)
 
         def begin(slack: FloatArray) -> Solve:

@@ -63,7 +63,7 @@ def polish(
     )  # the scan counts in another way than the oracle
     statistic, wanted = (
         scan.statistic() if otherwise else vertex.statistic,
-        weights_of(program, walk, vertex.loss),
+        _without_repeats(program, vertex.loss, weights_of(program, walk, vertex.loss)),
     )
     for stage in stages:
         before, rounds = _merit(program, program.vector(statistic), stage.penalty), stage.sweeps
@@ -141,6 +141,24 @@ def weights_of(program: Program, walk: Walk, loss: FloatArray) -> list[Weight]:
         for j in by_share(program, walk)
         if kind == "offset" or program.axes.match[j] >= 0
     ]
+
+
+def _without_repeats(program: Program, loss: FloatArray, weights: list[Weight]) -> list[Weight]:
+    """Leave out weights that move a rule no other way than those before them.
+
+    Of two decisions the one is left as the other is taken, so that one constant is enough. With two classes as well a
+    rule is a threshold on a probability: one factor is enough, and makes every threshold where there is no constant.
+    """
+    axes = program.axes
+    threshold = axes.n == axes.k == 2 and program.layout == "diagonal" and bool(np.all(axes.match >= 0))
+    plain = threshold and not loss[:, 1].any() and bool(np.all(loss[:, 0] < 0))
+    kept: list[Weight] = []
+    for j, kind, cell in weights:
+        once = threshold or (axes.k == 2 and kind == "offset")
+        known = once and any(other[1:] == (kind, cell) for other in kept)
+        if not known and not (plain and kind == "offset"):
+            kept.append((j, kind, cell))
+    return kept
 
 
 def by_share(program: Program, walk: Walk) -> list[int]:

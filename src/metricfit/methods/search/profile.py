@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metricfit.functions.expression import Constant, Entries, Node, nodes_of
+from metricfit.functions.matrices import FEW_ENTRIES, dense
 from metricfit.functions.nonlinear import Quotient
 from metricfit.functions.sums import Sum, Total
 from metricfit.kernels.counting import Engine
@@ -142,7 +143,8 @@ class Profile:
         self.objective, self.metrics = parts[0], parts[1:]
         affine = None if program.limits else RatioCombination.of(program.objective, program)
         self.only = affine.terms[0] if affine is not None and len(affine.terms) == 1 else None
-        self.matrix, self.constant = program.matrix[kept], program.constant[kept]
+        matrix, self.constant = program.matrix[kept], program.constant[kept]
+        self.matrix = dense(matrix) if np.prod(matrix.shape) <= FEW_ENTRIES else matrix
 
     def _reduced(self, node: Node) -> Node:
         ratios = Ratios.of(node, self.program)
@@ -176,15 +178,20 @@ class Profile:
         step, last, found = max(1, BLOCK // width), 0, []
         for begin in range(0, counts.size, step):
             block = counts[begin : begin + step]
-            rises = (
-                _grouped(*scan.changes(line, last, block[-1]), block - last, statistic.size) @ self.matrix.T
-            )
-            points = u + np.cumsum(rises.toarray(), axis=0)
+            points = u + self._risen(*scan.changes(line, last, block[-1]), block - last, statistic.size)
             u, last = points[-1].copy(), int(block[-1])
             points[np.abs(points) <= NO_WEIGHT] = 0.0
             more = [series[begin : begin + step] for series in sums]
             found.append(self._evaluated(np.column_stack([points, *more])))
         return Series(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+    def _risen(self, data: FloatArray, places: IntArray, ends: IntArray, size: int) -> FloatArray:
+        """Return what the first rows add to u, so many as ``ends`` says; ``places`` are those of the statistic."""
+        if data.size and (places == places[0]).all():  # one cell, two decisions: all rows add to the same entries
+            sums = np.zeros((len(data) + 1, data.shape[1]))
+            np.cumsum(data, axis=0, out=sums[1:])
+            return (sums if ends.size == len(sums) else sums[ends]) @ dense(self.matrix[:, places[0]]).T
+        return np.cumsum(dense(_grouped(data, places, ends, size) @ self.matrix.T), axis=0)
 
     def _evaluated(self, points: FloatArray) -> Series:
         worst = np.full(len(points), -np.inf)
