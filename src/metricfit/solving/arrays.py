@@ -27,7 +27,7 @@ from metricfit.result.groups import groups_of
 from metricfit.solving.door import solve
 from metricfit.solving.new_rows import confirmed, with_expected
 from metricfit.solving.unseen import with_overall
-from metricfit.trust.confidence import check_confidence, kept_apart
+from metricfit.trust.confidence import FROZEN_SHARE, check_confidence, kept_apart
 
 
 def optimize(
@@ -199,7 +199,7 @@ def answered(
                 "confidence needs rows in memory, of which some are kept from the fit; pass arrays, or a part of the "
                 "rows"
             )
-        kept = kept_apart(oracle.rows.labels, oracle.rows.cells, 2, options.random_state or 0)
+        kept = kept_apart(oracle.rows.labels, oracle.rows.cells, FROZEN_SHARE, options.random_state or 0)
         tuning, apart = (oracle.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
         result = confirmed(problem, oracle.on(tuning), apart, confidence, options)
     if isinstance(plugin, PluginOracle) and plugin.axes.seen.cells.names:

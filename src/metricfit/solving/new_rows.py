@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from metricfit.data.rows import Rows
+from metricfit.exceptions import CalibrationWarning
 from metricfit.methods import Record
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
@@ -14,10 +16,10 @@ from metricfit.oracles.base import Counting, OracleBase
 from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
-from metricfit.result import Result
+from metricfit.result import Calibrated, ConstraintRecord, Result
 from metricfit.solving.answer import alone_of, with_single
 from metricfit.solving.door import DEFAULTS, solve
-from metricfit.solving.provenance import judging_rows, provenance_of
+from metricfit.solving.provenance import judge_of, judging_rows, provenance_of
 from metricfit.trust.confidence import confirm
 from metricfit.trust.expected import expected
 from metricfit.trust.judgement import evidence, judge
@@ -30,31 +32,56 @@ MOST_SEARCHED = 200_000
 def confirmed(
     problem: Problem, oracle: PluginOracle, kept: Rows, level: float, options: Options = DEFAULTS
 ) -> Result:
-    """Return the result of the boldest policy on the oracle's rows whose constraints the kept rows confirm."""
+    """Return the result of the boldest policy on the oracle's rows whose constraints the kept rows confirm.
+
+    Where labels are counted, the path is that of the calibrated problem, unless a method is asked for: its policies are
+    less moved by the luck of the tuning rows, and it is the kept rows that have the last word on the limits.
+    """
+    guide = oracle.calibrated().soft() if not oracle.exact and options.method == "auto" else oracle
 
     def refit(asked: Problem, start: Any) -> Result:
         again = replace(options, start=start, callback=None, verbose=0, derandomise=False)
-        return solve(asked, oracle, again)
+        with warnings.catch_warnings():
+            if guide is not oracle:  # the labels of the kept rows judge the calibration too
+                warnings.simplefilter("ignore", CalibrationWarning)
+            return solve(asked, guide, again)
 
     result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit)
+    if guide is not oracle:
+        result = _by_labels(problem, oracle, guide, result)
+    prices = [record.price for record in result.constraints] or [0.0] * len(problem.constraints)
     result = derandomised(solved, oracle, result)
-    records = tuple(
-        replace(
-            record,
-            name=str(c),
-            limit=c.limit,
-            violation=(c.limit - record.value) * (1 if c.sense == ">=" else -1) + 0.0,
-        )
-        for record, c in zip(result.constraints, problem.constraints, strict=True)
-    )
+    records = []
+    for c, price in zip(problem.constraints, prices, strict=True):
+        value = c.metric(result.confusion)
+        violation = (c.limit - value) * (1 if c.sense == ">=" else -1) + 0.0
+        records.append(ConstraintRecord(str(c), value, c.limit, violation, price))
     judged = judge(
         problem, evidence(result.policy, kept), len(kept), f"judged by {len(kept):,} rows kept apart"
     )
-    made = replace(result, constraints=records, problem=str(problem), confidence=confidence, expected=judged)
+    made = replace(result, constraints=tuple(records), problem=str(problem), confidence=confidence, expected=judged)
     if made.origin is not None:  # solved with limits that leave room
         made = replace(made, origin=replace(made.origin, problem=problem))
     named = provenance_of(problem, oracle, made)
     return made.with_provenance(**named, confidence=level, kept=len(kept), **judged.provenance())
+
+
+def _by_labels(problem: Problem, oracle: PluginOracle, guide: PluginOracle, result: Result) -> Result:
+    """Return the result of a calibrated problem as one of counted labels, which knows no bound."""
+    confusion = evidence(result.policy, oracle.rows).confusion
+    origin = result.origin
+    return replace(
+        result,
+        confusion=confusion,
+        value=problem.objective(confusion),
+        bound=-problem.sign * float("inf"),
+        gap=float("inf"),
+        certified=False,
+        status="searched",
+        calibrated=Calibrated(result.value, result.bound, problem.sign < 0),
+        origin=None if origin is None else replace(origin, oracle=oracle, counting=oracle.calibrated()),
+        _judge=judge_of(problem, oracle, result.policy),
+    )
 
 
 def with_expected(
