@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import metricfit as mf
 from metricfit.exceptions import UnconfirmedError
-from metricfit.trust.confidence import kept_apart
+from metricfit.trust.confidence import FROZEN_SHARE, kept_apart
 
 
 def population(n: int, seed: int):
@@ -51,22 +51,25 @@ def test_the_result_says_how():
     assert 0.8 <= record.bound <= record.estimate
     assert record.p_value <= 0.05
     assert record.approximate == ""
-    assert record.margin > 0
-    assert result.confidence.rows == 1500
+    assert result.confidence.rows == 2250
     assert result.constraints[0].name == "recall(1) >= 0.8"
-    assert result.constraints[0].value == pytest.approx(0.8 + record.margin, abs=0.02)
-    assert result.constraints[0].violation < 0
+    tuned = ~kept_apart(Y[:3000], None, FROZEN_SHARE)
+    there = result.policy.evaluate(PROBA[:3000][tuned], Y[:3000][tuned], "recall(1)")["value"][0]
+    assert result.constraints[0].value == pytest.approx(there)
+    assert result.constraints[0].violation == pytest.approx(0.8 - result.constraints[0].value)
+    assert (result.status, result.gap, result.certified) == ("searched", np.inf, False)
+    assert result.counted.value == result.value
     assert "at the worst" in repr(result)
     assert result.policy.provenance["confidence"] == 0.95
     assert result.policy.provenance["constraints"] == ["recall(1) >= 0.8"]
     bolder = mf.optimize(PROBA[:3000], Y[:3000], "g_mean", [FLOOR], confidence=0.5)
     assert bolder.confidence.constraints[0].margin < record.margin
-    assert bolder.value > result.value
+    assert bolder.expected.value > result.expected.value
 
 
 def test_the_bound_is_the_tightest_limit_that_passes():
     result = mf.optimize(PROBA[:3000], Y[:3000], "g_mean", [FLOOR], confidence=0.95)
-    kept = kept_apart(Y[:3000], None, 2)
+    kept = kept_apart(Y[:3000], None, FROZEN_SHARE)
     chances = result.policy.decision_proba(PROBA[:3000][kept])[Y[:3000][kept] == 1, 1]
     assert result.confidence.constraints[0].estimate == pytest.approx(chances.mean())
     from scipy import stats
@@ -127,10 +130,10 @@ def test_kept_rows_are_seen_by_neither_model_nor_policy():
     assert clf.tuned_on_.proba.shape == (1000, 2)
 
 
-def test_a_frozen_model_keeps_half():
+def test_a_frozen_model_needs_few_rows():
     model = FrozenEstimator(LogisticRegression().fit(X[:500], Y[:500]))
     clf = mf.MetricClassifier(model, "g_mean", [FLOOR], confidence=0.9).fit(X[500:2500], Y[500:2500])
-    assert clf.result_.confidence.rows == 1000
+    assert clf.result_.confidence.rows == 1500
     assert clf.predict(X[:5]).shape == (5,)
 
 

@@ -21,7 +21,10 @@ from metricfit.exceptions import InfeasibleError, UnconfirmedError
 from metricfit.functions.binding import Binding
 from metricfit.intervals import Evidence, estimate
 from metricfit.intervals.estimate import standard_error
+from metricfit.metrics.base import Absolute, Sliced
+from metricfit.metrics.comparison import Disparity
 from metricfit.metrics.constraint import Constraint
+from metricfit.metrics.rates import Distance, Named
 from metricfit.problem import Problem
 from metricfit.trust.claims import claims
 from metricfit.trust.expected import deal
@@ -274,8 +277,14 @@ def _error(constraint: Constraint, seen: Any) -> float:
 
 def _end(constraint: Constraint, rows: Rows) -> float:
     """Return the most cautious value that the metric can have."""
+    metric = constraint.metric
+    while isinstance(metric, Sliced | Named):
+        metric = metric.metric
     low, high = Binding.of(rows.axes, rows.margins()).take(constraint.metric).reach()
-    return float(high[0]) if constraint.sense == ">=" else float(low[0])
+    if constraint.sense == ">=":
+        return float(high[0])
+    # What is the largest of differences both ways is never below 0.
+    return max(float(low[0]), 0.0) if isinstance(metric, Disparity | Distance | Absolute) else float(low[0])
 
 
 def _each(constraint: Constraint, decided: Decided, before: Decided, level: float) -> list[Tested]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
@@ -15,18 +16,19 @@ from metricfit.intervals.rates import Rate
 from metricfit.policy.evaluation import Judged
 from metricfit.trust.bounded_means import (
     SEED,
+    at_most,
     bentkus,
     betting,
     binomial,
     binomial_gap,
+    both,
     normal,
-    share_at_least,
 )
 from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
 from metricfit.types import FloatArray
 
-# The part of the level that goes to not knowing how large a group is in the population.
-SHARE_PART = 0.1
+# Shares of a group that are looked at: so many standard errors from the one found, and all rows.
+AWAY = (-2.0, 0.0, 2.0, 5.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,24 +153,44 @@ def _gap(claim: GapClaim, kept: Decided, before: Decided, level: float) -> Teste
     first, second = (kept.sums(rate)[0] for rate in (claim.first, claim.second))
     if not first.size or not second.size:
         return Tested(1.0, "two-sample betting")
-    spent, most = 0.0, 1.0
-    if claim.share:
-        spent = SHARE_PART * (1 - level)
-        other = first.size if claim.share == "second" else second.size
-        most = 1 - share_at_least(other, first.size + second.size, 1 - spent)
     known = [before.sums(rate)[0] for rate in (claim.first, claim.second)]
-    limit = claim.limit / most
     # As for rates, rows that are no part of the test say which of two valid tests needs the smaller margin.
     apart = _differences(*known)
     bet = _quantile("betting", level) * _error_of_mean(apart)
     means = [float(sample.mean()) if sample.size else 0.5 for sample in known]
     drawn = sum(mean * (1 - mean) / max(sample.size, 1) for mean, sample in zip(means, known, strict=True))
-    if claim.first.counts and _quantile("binomial", level) * np.sqrt(drawn) < bet:
-        name, p = "two binomials of drawn decisions", _drawn_gap(first, second, limit)
-    else:
-        name = "two-sample betting"
-        p = betting(limit - _differences(first, second), limit - 1.0, limit - apart)
-    return Tested(min(1.0, p + spent), name)
+    binomials = claim.first.counts and _quantile("binomial", level) * np.sqrt(drawn) < bet
+    kind = "two binomials of drawn decisions" if binomials else "two-sample betting"
+
+    def tested(limit: float) -> float:
+        if binomials:
+            return _drawn_gap(first, second, limit)
+        return betting(limit - _differences(first, second), limit - 1.0, limit - apart)
+
+    if not claim.share:
+        return Tested(tested(claim.limit), kind)
+    places = {"first": 0, "second": 1}[claim.share]
+    rows = first.size + second.size
+    share = (known[places].size + 1) / (known[0].size + known[1].size + 2)
+    # What not knowing the share adds to the standard error of the product, beside what the difference has.
+    unknown = claim.limit / share**2 * np.sqrt(share * (1 - share) / rows)
+    error = np.sqrt(drawn * (known[0].size + known[1].size) / rows)
+    weight = unknown / (unknown + error) if unknown + error > 0 else 0.5
+    return Tested(_with_share(claim.limit, (first, second)[places].size, rows, weight, tested), kind)
+
+
+def _with_share(
+    limit: float, named: int, rows: int, weight: float, tested: Callable[[float], float]
+) -> float:
+    """Return the p-value of a difference times a group's share among some rows, which the rows tell as well.
+
+    For each share that may be the true one there are two p-values, of so few rows of the group and of so small a
+    difference, which are independent given the numbers of rows; the largest p-value of both together counts.
+    """
+    here = named / rows
+    off = float(np.sqrt(here * (1 - here) / rows))
+    shares = np.unique(np.clip(np.append(here + off * np.array(AWAY), 1.0), 1 / (2 * rows), 1.0))
+    return max(both(tested(limit / share), at_most(named, rows, share), weight) for share in shares)
 
 
 def _error_of_mean(values: FloatArray) -> float:
