@@ -67,7 +67,9 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first problem's seed")
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--confusion", nargs="+", default=["labels", "calibrated", "model"])
-    parser.add_argument("--show", type=float, default=0.003, help="print problems that lose or break more than this")
+    parser.add_argument(
+        "--show", type=float, default=0.003, help="print problems that lose or break more than this"
+    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     for kind in options.confusion:
@@ -89,9 +91,13 @@ def main() -> None:
             broken.append(0.0 if alone is None else max(0.0, alone.violation - excess))
             if max(lost[-1], broken[-1]) > options.show:
                 shape = f"{proba.shape[1]} classes, {1 if group is None else group.max() + 1} groups"
-                print(f"  {seed}: {objective}, {limit}, {shape}: lost {lost[-1]:.4f}, broken {broken[-1]:.4f}", flush=True)
+                print(
+                    f"  {seed}: {objective}, {limit}, {shape}: lost {lost[-1]:.4f}, broken {broken[-1]:.4f}",
+                    flush=True,
+                )
         print(
-            f"{kind:10} {len(lost)} problems ({infeasible} infeasible), {mixed} with mixtures: lost {np.mean(lost):.5f}, at most "
+            f"{kind:10} {len(lost)} problems ({infeasible} infeasible), {mixed} with mixtures: "
+            f"lost {np.mean(lost):.5f}, at most "
             f"{max(lost):.4f}; broken {np.mean(broken):.5f}, at most {max(broken):.4f}; "
             f"{time.process_time() - seconds:.0f} s",
             flush=True,

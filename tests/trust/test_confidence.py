@@ -6,12 +6,15 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import metricfit as mf
 from metricfit.exceptions import UnconfirmedError
-from metricfit.trust.confidence import FROZEN_SHARE, kept_apart
+from metricfit.oracles import Rows
+from metricfit.problem import Problem
+from metricfit.trust.confidence import FROZEN_SHARE, confirm, kept_apart, most_cautious
 
 
 def population(n: int, seed: int):
@@ -62,9 +65,60 @@ def test_the_result_says_how():
     assert "at the worst" in repr(result)
     assert result.policy.provenance["confidence"] == 0.95
     assert result.policy.provenance["constraints"] == ["recall(1) >= 0.8"]
-    bolder = mf.optimize(PROBA[:3000], Y[:3000], "g_mean", [FLOOR], confidence=0.5)
-    assert bolder.confidence.constraints[0].margin < record.margin
-    assert bolder.expected.value > result.expected.value
+
+
+def test_less_confidence_is_bolder():
+    high = [mf.recall(1) >= 0.9]  # more than the best G-mean has
+    sure, bold = (mf.optimize(PROBA[:3000], Y[:3000], "g_mean", high, confidence=c) for c in (0.95, 0.5))
+    assert bold.confidence.constraints[0].margin < sure.confidence.constraints[0].margin
+    assert bold.expected.value > sure.expected.value
+
+
+class Above:
+    """Decide 1 above a threshold."""
+
+    def __init__(self, threshold):
+        self.policy, self.threshold = self, threshold
+
+    def decision_proba(self, proba, attributes=None):
+        return np.eye(2)[(proba[:, 1] >= self.threshold).astype(int)]
+
+
+def test_the_path_goes_on_below_the_limit_where_the_kept_rows_are_easier():
+    """Scores of the class are even on [0, 1] in the tuning rows, on [0.05, 1] in the kept ones."""
+
+    def rows(low):
+        scores = np.concatenate([np.linspace(low, 1, 1000), np.linspace(0, 1, 100)])
+        proba = np.stack([1 - scores, scores], axis=1)
+        return Rows.of(proba, np.repeat([1, 0], [1000, 100]), classes=[0, 1])
+
+    asked = []
+
+    def refit(problem, start):
+        asked.append(problem.constraints[0].limit if problem.constraints else None)
+        return Above(0.95 if asked[-1] is None else 1 - asked[-1])
+
+    found, problem, record = confirm(Problem.of("g_mean", [FLOOR]), rows(0.0), rows(0.05), 0.95, refit)
+    # Of 1,000 rows of the class 822 hits are the fewest that 0.8 passes with: 1 - .822 * .95 is the threshold there.
+    assert stats.binom.sf(821, 1000, 0.8) <= 0.05 < stats.binom.sf(820, 1000, 0.8)
+    assert found.threshold == pytest.approx(1 - 0.822 * 0.95, abs=0.005)
+    assert found.threshold <= 1 - 0.822 * 0.95 + 1e-3
+    assert problem.constraints[0].limit == pytest.approx(1 - found.threshold)
+    assert record.constraints[0].margin == pytest.approx(0.2 - found.threshold)
+    assert record.constraints[0].margin < 0
+    assert record.constraints[0].bound == pytest.approx(stats.beta.ppf(0.05, 823, 178), abs=0.01)
+    path = asked[2:]
+    assert path[-1] < 1 - found.threshold  # the last one tested is the first that failed
+    assert path == sorted(path, reverse=True)
+
+
+def test_differences_are_tightened_no_further_than_to_none():
+    group = np.arange(40) % 2
+    rows = Rows.of(np.full((40, 2), 0.5), np.arange(40) // 2 % 2, sensitive_features=group)
+    assert most_cautious(mf.demographic_parity(over="group") <= 0.1, rows) == 0.0
+    assert most_cautious(abs(mf.coverage(1) - mf.coverage(0)) <= 0.1, rows) == 0.0
+    assert most_cautious(mf.coverage(1) <= 0.1, rows) == 0.0
+    assert most_cautious(mf.recall(1) >= 0.1, rows) == 1.0
 
 
 def test_the_bound_is_the_tightest_limit_that_passes():
@@ -72,8 +126,6 @@ def test_the_bound_is_the_tightest_limit_that_passes():
     kept = kept_apart(Y[:3000], None, FROZEN_SHARE)
     chances = result.policy.decision_proba(PROBA[:3000][kept])[Y[:3000][kept] == 1, 1]
     assert result.confidence.constraints[0].estimate == pytest.approx(chances.mean())
-    from scipy import stats
-
     if np.isin(chances, (0.0, 1.0)).all():
         exact = stats.beta.ppf(0.05, chances.sum(), (1 - chances).sum() + 1)
         assert result.confidence.constraints[0].bound == pytest.approx(exact, abs=1e-4)

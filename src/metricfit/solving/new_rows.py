@@ -37,18 +37,19 @@ def confirmed(
     Where labels are counted, the path is that of the calibrated problem, unless a method is asked for: its policies are
     less moved by the luck of the tuning rows, and it is the kept rows that have the last word on the limits.
     """
-    guide = oracle.calibrated().soft() if not oracle.exact and options.method == "auto" else oracle
+    calibrated = oracle.calibrated() if not oracle.exact and options.method == "auto" else None
+    guide = oracle if calibrated is None else calibrated.soft()
 
     def refit(asked: Problem, start: Any) -> Result:
         again = replace(options, start=start, callback=None, verbose=0, derandomise=False)
         with warnings.catch_warnings():
-            if guide is not oracle:  # the labels of the kept rows judge the calibration too
+            if calibrated is not None:  # the labels of the kept rows judge the calibration too
                 warnings.simplefilter("ignore", CalibrationWarning)
             return solve(asked, guide, again)
 
     result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit)
-    if guide is not oracle:
-        result = _by_labels(problem, oracle, guide, result)
+    if calibrated is not None:
+        result = _by_labels(problem, oracle, calibrated, result)
     prices = [record.price for record in result.constraints] or [0.0] * len(problem.constraints)
     result = derandomised(solved, oracle, result)
     records = []
@@ -59,14 +60,16 @@ def confirmed(
     judged = judge(
         problem, evidence(result.policy, kept), len(kept), f"judged by {len(kept):,} rows kept apart"
     )
-    made = replace(result, constraints=tuple(records), problem=str(problem), confidence=confidence, expected=judged)
+    made = replace(
+        result, constraints=tuple(records), problem=str(problem), confidence=confidence, expected=judged
+    )
     if made.origin is not None:  # solved with limits that leave room
         made = replace(made, origin=replace(made.origin, problem=problem))
     named = provenance_of(problem, oracle, made)
     return made.with_provenance(**named, confidence=level, kept=len(kept), **judged.provenance())
 
 
-def _by_labels(problem: Problem, oracle: PluginOracle, guide: PluginOracle, result: Result) -> Result:
+def _by_labels(problem: Problem, oracle: PluginOracle, calibrated: PluginOracle, result: Result) -> Result:
     """Return the result of a calibrated problem as one of counted labels, which knows no bound."""
     confusion = evidence(result.policy, oracle.rows).confusion
     origin = result.origin
@@ -79,7 +82,7 @@ def _by_labels(problem: Problem, oracle: PluginOracle, guide: PluginOracle, resu
         certified=False,
         status="searched",
         calibrated=Calibrated(result.value, result.bound, problem.sign < 0),
-        origin=None if origin is None else replace(origin, oracle=oracle, counting=oracle.calibrated()),
+        origin=None if origin is None else replace(origin, oracle=oracle, counting=calibrated),
         _judge=judge_of(problem, oracle, result.policy),
     )
 
