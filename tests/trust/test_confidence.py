@@ -56,15 +56,27 @@ def test_the_result_says_how():
     assert record.approximate == ""
     assert result.confidence.rows == 2250
     assert result.constraints[0].name == "recall(1) >= 0.8"
-    tuned = ~kept_apart(Y[:3000], None, FROZEN_SHARE)
-    there = result.policy.evaluate(PROBA[:3000][tuned], Y[:3000][tuned], "recall(1)")["value"][0]
+    there = result.policy.evaluate(PROBA[:3000], Y[:3000], "recall(1)")["value"][0]
     assert result.constraints[0].value == pytest.approx(there)
     assert result.constraints[0].violation == pytest.approx(0.8 - result.constraints[0].value)
     assert (result.status, result.gap, result.certified) == ("searched", np.inf, False)
-    assert result.counted.value == result.value
+    assert result.counted.value == pytest.approx(result.value)
+    assert result.feasible
     assert "at the worst" in repr(result)
     assert result.policy.provenance["confidence"] == 0.95
     assert result.policy.provenance["constraints"] == ["recall(1) >= 0.8"]
+
+
+def test_the_rules_alone_are_judged_by_all_rows_too():
+    limit = [mf.recall(1) >= 0.9]
+    result = mf.optimize(PROBA[:3000], Y[:3000], "g_mean", limit, confidence=0.95)
+    alone = result.deterministic
+    decided = result.policy.decide(PROBA[:3000], randomize="never")
+    seen = mf.Confusion.from_predictions(Y[:3000], decided, classes=[0, 1])
+    assert alone.value == pytest.approx(mf.g_mean()(seen))
+    assert alone.loss == pytest.approx(result.value - alone.value)
+    assert alone.constraints == pytest.approx([mf.recall(1)(seen)])
+    assert alone.violation == pytest.approx(0.9 - mf.recall(1)(seen))
 
 
 def test_less_confidence_is_bolder():

@@ -101,8 +101,8 @@ def optimize(
         Also find out what to expect on new rows, `Result.expected`: the fit is done again on the other rows of each of
         three folds, which takes about as long as one or two more solves.
     confidence : float, optional
-        0.95: all constraints together hold on the population with this confidence. Half of the rows are kept from the
-        fit and test it, see `Result.confidence`; 0.5 is neither too bold nor too cautious.
+        0.95: all constraints together hold on the population with this confidence. Three quarters of the rows are
+        kept from the fit and test it, see `Result.confidence`; 0.5 is neither too bold nor too cautious.
     tol : float
         Stop when value and bound are this close.
     max_calls, max_seconds : optional

@@ -16,7 +16,7 @@ from metricfit.oracles.base import Counting, OracleBase
 from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
-from metricfit.result import Calibrated, ConstraintRecord, Result
+from metricfit.result import Calibrated, ConstraintRecord, Deterministic, Origin, Result
 from metricfit.solving.answer import alone_of, with_single
 from metricfit.solving.door import DEFAULTS, solve
 from metricfit.solving.provenance import judge_of, judging_rows, provenance_of
@@ -47,11 +47,13 @@ def confirmed(
                 warnings.simplefilter("ignore", CalibrationWarning)
             return solve(asked, guide, again)
 
-    result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit)
-    if calibrated is not None:
-        result = _by_labels(problem, oracle, calibrated, result)
+    result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit, not oracle.exact)
+    result = _derandomised(solved, oracle, result)
     prices = [record.price for record in result.constraints] or [0.0] * len(problem.constraints)
-    result = derandomised(solved, oracle, result)
+    if not oracle.exact:
+        result = _by_labels(problem, oracle, kept, result)
+        if calibrated is not None:
+            result = replace(result, origin=_origin(result.origin, oracle, calibrated))
     records = []
     for c, price in zip(problem.constraints, prices, strict=True):
         value = c.metric(result.confusion)
@@ -69,11 +71,12 @@ def confirmed(
     return made.with_provenance(**named, confidence=level, kept=len(kept), **judged.provenance())
 
 
-def _by_labels(problem: Problem, oracle: PluginOracle, calibrated: PluginOracle, result: Result) -> Result:
-    """Return the result of a calibrated problem as one of counted labels, which knows no bound."""
-    confusion = evidence(result.policy, oracle.rows).confusion
-    origin = result.origin
-    return replace(
+def _by_labels(problem: Problem, oracle: PluginOracle, kept: Rows, result: Result) -> Result:
+    """Return a result as one of the counted labels of all rows, tuning and kept ones, which knows no bound."""
+    whole = oracle.on(oracle.rows.joined(kept))
+    confusion = evidence(result.policy, whole.rows).confusion
+    guide = Calibrated(result.value, result.bound, problem.sign < 0)
+    made = replace(
         result,
         confusion=confusion,
         value=problem.objective(confusion),
@@ -81,10 +84,14 @@ def _by_labels(problem: Problem, oracle: PluginOracle, calibrated: PluginOracle,
         gap=float("inf"),
         certified=False,
         status="searched",
-        calibrated=Calibrated(result.value, result.bound, problem.sign < 0),
-        origin=None if origin is None else replace(origin, oracle=oracle, counting=calibrated),
-        _judge=judge_of(problem, oracle, result.policy),
+        calibrated=result.calibrated or guide,
+        _judge=judge_of(problem, whole, result.policy),
     )
+    return replace(made, deterministic=_alone_by_labels(problem, whole.rows, made))
+
+
+def _origin(origin: Origin | None, oracle: PluginOracle, calibrated: PluginOracle) -> Origin | None:
+    return None if origin is None else replace(origin, oracle=oracle, counting=calibrated)
 
 
 def with_expected(
@@ -122,11 +129,26 @@ def with_expected(
     return made if found is None else made.with_provenance(**found.provenance())
 
 
-def derandomised(problem: Problem, oracle: OracleBase, result: Result) -> Result:
+def _derandomised(problem: Problem, oracle: PluginOracle, result: Result) -> Result:
     """Return a result whose policy has its rules alone, which were left out while policies were tried."""
-    asked = oracle if result.policy.calibration is None else oracle.calibrated() or oracle
+    asked = oracle if result.policy.calibration is None else oracle.calibrated()
     program = problem.bind(asked.axes, asked.margins)
     policy, alone = with_single(program, asked, result.policy)
     if alone is None:
         return result
     return replace(result, policy=policy, deterministic=alone_of(program, alone, program.sign * result.value))
+
+
+def _alone_by_labels(problem: Problem, rows: Rows, result: Result) -> Deterministic | None:
+    """Return what the rules alone reach by the labels of some rows, beside the mixture's value there."""
+    policy = result.policy
+    if result.deterministic is None:
+        return None
+    places = zip(policy.rules, policy.single, strict=True)
+    rules = tuple((replace(mixture[place], weight=1.0),) for mixture, place in places)
+    confusion = evidence(replace(policy, rules=rules, single=()), rows).confusion
+    value = problem.objective(confusion)
+    found = [(c, c.metric(confusion)) for c in problem.constraints]
+    broken = [(c.limit - v) * (1 if c.sense == ">=" else -1) for c, v in found]
+    loss = problem.sign * (value - result.value)
+    return Deterministic(value, loss, tuple(v for _, v in found), max(broken, default=0.0))

@@ -49,6 +49,7 @@ FASTER, BOLDER, BOLDEST = 0.15, 0.2, -4.0
 NEARLY = 0.9
 # How closely a confidence bound is looked for: the way from estimate to limit is halved so often.
 HALVINGS = 16
+ROUNDING = 1e-9
 
 Refit = Callable[[Problem, Any], Any]
 
@@ -122,7 +123,7 @@ def kept_apart(labels: IntArray, cells: IntArray | None, share: Fraction, seed: 
 
 
 def confirm(
-    problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit
+    problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit, counted: bool = True
 ) -> tuple[Any, Problem, Confidence]:
     """Return the result of the boldest policy that the kept rows confirm, its problem, and how they confirm it.
 
@@ -138,6 +139,9 @@ def confirm(
         The confidence.
     refit : callable
         From a problem and a result to start from (or None) to a result with a ``policy``.
+    counted : bool
+        Whether constraints should hold by the labels of all rows together. If not, they hold in the fit, so that the
+        path ends where limits are not tightened any more.
 
     Raises
     ------
@@ -148,16 +152,18 @@ def confirm(
     if not problem.constraints:
         return path.base, problem, Confidence(level, len(kept), 0, ())
     step, result = path.beginning()
-    passed, count = None, 0
+    passed, count, boldest = None, 0, BOLDEST if counted else 0.0
     while True:
         found = path.test(result.policy)
         count += 1
         if max(t.p for t in found) > 1 - level:
             break
-        passed = (step, result, found)
-        if step <= BOLDEST or path.settled(step):
+        if counted and not path.holds(result.policy):
             break
-        step = max(BOLDEST, step - max(BOLDER, FASTER * step))
+        passed = (step, result, found)
+        if step <= boldest or path.settled(step):
+            break
+        step = max(boldest, step - max(BOLDER, FASTER * step))
         try:
             result = path.policy(step, result)
         except InfeasibleError:
@@ -172,6 +178,7 @@ class _Path:
 
     def __init__(self, problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit) -> None:
         self.problem, self.tuning, self.kept, self.level, self.refit = problem, tuning, kept, level, refit
+        self.all_rows = tuning.joined(kept)
         self.base = refit(problem, None)
         self.free = refit(replace(problem, constraints=()), self.base) if problem.constraints else self.base
         seen = Decided.by(self.base.policy, tuning).evidence
@@ -228,6 +235,12 @@ class _Path:
         if likeliest is None:
             return 0.0, self.base
         return likeliest[1], likeliest[2]
+
+    def holds(self, policy: Any) -> bool:
+        """Return whether all constraints hold by the labels of all rows together."""
+        confusion = Decided.by(policy, self.all_rows).evidence.confusion
+        away = [(c.metric(confusion) - c.limit, c.sense) for c in self.problem.constraints]
+        return all(room >= -ROUNDING if sense == ">=" else room <= ROUNDING for room, sense in away)
 
     def test(self, policy: Any) -> list[Tested]:
         """Return for each constraint the largest p-value of its claims on the kept rows."""
