@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from metricfit.trust.bounded_means import bentkus, betting, binomial, binomial_gap, normal, share_at_least
+from metricfit.trust.bounded_means import at_most, bentkus, betting, binomial, binomial_gap, both, normal
 
 
 def test_binomial_by_hand():
@@ -17,10 +17,18 @@ def test_binomial_by_hand():
     assert binomial(0, 3, 0.5) == 1.0
 
 
-def test_share_at_least_by_hand():
-    # All of 3 hits: the share whose cube is 0.05.
-    assert share_at_least(3, 3, 0.95) == pytest.approx(0.05 ** (1 / 3))
-    assert share_at_least(0, 3, 0.95) == 0.0
+def test_at_most_by_hand():
+    assert at_most(0, 3, 0.5) == pytest.approx(0.125)
+    assert at_most(1, 3, 0.5) == pytest.approx(0.5)
+    assert at_most(3, 3, 1.0) == 1.0
+
+
+def test_two_p_values_together():
+    # One standard normal deviation each, weighted alike: their sum over the root of 2.
+    one = stats.norm.sf(1.0)
+    assert both(one, one, 0.5) == pytest.approx(stats.norm.sf(2 / np.sqrt(2)))
+    assert both(one, 0.5, 0.0) == pytest.approx(one)
+    assert both(0.0, 1.0, 0.5) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_betting_by_hand():

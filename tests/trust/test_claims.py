@@ -71,6 +71,21 @@ def test_a_precision_floor_is_an_exact_binomial_test():
     assert p_value(ceiling, rows, rows, 0.95).p == pytest.approx(stats.binom.cdf(45, 65, 0.8))
 
 
+def test_tests_are_chosen_by_the_margin_they_need():
+    """Drawing decisions adds noise: none where few are left to chance, nearly all of it where all of them are."""
+    axes, y = Axes((0, 1)), np.repeat([0, 1], [100, 400])
+    names = {}
+    for random in (0.02, 1.0):
+        chances = np.where(np.arange(500) % 100 < 84, 1.0, 0.0)
+        chances[:: round(1 / random)] = 0.84
+        rows = Decided(rows_of(y, None, axes), np.stack([1 - chances, chances], axis=1))
+        claim = claims(mf.recall(1) >= 0.8, axes, np.full((1, 2), 0.5))[0]
+        names[random] = p_value(claim, rows, rows, 0.95)
+    assert names[0.02].test == "binomial of drawn decisions"
+    assert names[1.0].test == "betting"
+    assert names[1.0].p < 1e-3 < names[0.02].p
+
+
 def test_the_value_of_a_cleared_rate_is_the_metric():
     rng = np.random.default_rng(0)
     y, group = rng.integers(0, 3, 300), rng.integers(0, 2, 300).astype(np.int32)

@@ -6,12 +6,15 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import metricfit as mf
 from metricfit.exceptions import UnconfirmedError
-from metricfit.trust.confidence import kept_apart
+from metricfit.oracles import Rows
+from metricfit.problem import Problem
+from metricfit.trust.confidence import FROZEN_SHARE, confirm, kept_apart, most_cautious
 
 
 def population(n: int, seed: int):
@@ -51,26 +54,90 @@ def test_the_result_says_how():
     assert 0.8 <= record.bound <= record.estimate
     assert record.p_value <= 0.05
     assert record.approximate == ""
-    assert record.margin > 0
-    assert result.confidence.rows == 1500
+    assert result.confidence.rows == 2250
     assert result.constraints[0].name == "recall(1) >= 0.8"
-    assert result.constraints[0].value == pytest.approx(0.8 + record.margin, abs=0.02)
-    assert result.constraints[0].violation < 0
+    there = result.policy.evaluate(PROBA[:3000], Y[:3000], "recall(1)")["value"][0]
+    assert result.constraints[0].value == pytest.approx(there)
+    assert result.constraints[0].violation == pytest.approx(0.8 - result.constraints[0].value)
+    assert (result.status, result.gap, result.certified) == ("searched", np.inf, False)
+    assert result.counted.value == pytest.approx(result.value)
+    assert result.feasible
     assert "at the worst" in repr(result)
     assert result.policy.provenance["confidence"] == 0.95
     assert result.policy.provenance["constraints"] == ["recall(1) >= 0.8"]
-    bolder = mf.optimize(PROBA[:3000], Y[:3000], "g_mean", [FLOOR], confidence=0.5)
-    assert bolder.confidence.constraints[0].margin < record.margin
-    assert bolder.value > result.value
+
+
+def test_the_rules_alone_are_judged_by_all_rows_too():
+    limit = [mf.recall(1) >= 0.9]
+    result = mf.optimize(PROBA[:3000], Y[:3000], "g_mean", limit, confidence=0.95)
+    alone = result.deterministic
+    decided = result.policy.decide(PROBA[:3000], randomize="never")
+    seen = mf.Confusion.from_predictions(Y[:3000], decided, classes=[0, 1])
+    assert alone.value == pytest.approx(mf.g_mean()(seen))
+    assert alone.loss == pytest.approx(result.value - alone.value)
+    assert alone.constraints == pytest.approx([mf.recall(1)(seen)])
+    assert alone.violation == pytest.approx(0.9 - mf.recall(1)(seen))
+
+
+def test_less_confidence_is_bolder():
+    high = [mf.recall(1) >= 0.9]  # more than the best G-mean has
+    sure, bold = (mf.optimize(PROBA[:3000], Y[:3000], "g_mean", high, confidence=c) for c in (0.95, 0.5))
+    assert bold.confidence.constraints[0].margin < sure.confidence.constraints[0].margin
+    assert bold.expected.value > sure.expected.value
+
+
+class Above:
+    """Decide 1 above a threshold."""
+
+    def __init__(self, threshold):
+        self.policy, self.threshold = self, threshold
+
+    def decision_proba(self, proba, attributes=None):
+        return np.eye(2)[(proba[:, 1] >= self.threshold).astype(int)]
+
+
+def test_the_path_goes_on_below_the_limit_where_the_kept_rows_are_easier():
+    """Scores of the class are even on [0, 1] in the tuning rows, on [0.05, 1] in the kept ones."""
+
+    def rows(low):
+        scores = np.concatenate([np.linspace(low, 1, 1000), np.linspace(0, 1, 100)])
+        proba = np.stack([1 - scores, scores], axis=1)
+        return Rows.of(proba, np.repeat([1, 0], [1000, 100]), classes=[0, 1])
+
+    asked = []
+
+    def refit(problem, start):
+        asked.append(problem.constraints[0].limit if problem.constraints else None)
+        return Above(0.95 if asked[-1] is None else 1 - asked[-1])
+
+    found, problem, record = confirm(Problem.of("g_mean", [FLOOR]), rows(0.0), rows(0.05), 0.95, refit)
+    # Of 1,000 rows of the class 822 hits are the fewest that 0.8 passes with: 1 - .822 * .95 is the threshold there.
+    assert stats.binom.sf(821, 1000, 0.8) <= 0.05 < stats.binom.sf(820, 1000, 0.8)
+    assert found.threshold == pytest.approx(1 - 0.822 * 0.95, abs=0.005)
+    assert found.threshold <= 1 - 0.822 * 0.95 + 1e-3
+    assert problem.constraints[0].limit == pytest.approx(1 - found.threshold)
+    assert record.constraints[0].margin == pytest.approx(0.2 - found.threshold)
+    assert record.constraints[0].margin < 0
+    assert record.constraints[0].bound == pytest.approx(stats.beta.ppf(0.05, 823, 178), abs=0.01)
+    path = asked[2:]
+    assert path[-1] < 1 - found.threshold  # the last one tested is the first that failed
+    assert path == sorted(path, reverse=True)
+
+
+def test_differences_are_tightened_no_further_than_to_none():
+    group = np.arange(40) % 2
+    rows = Rows.of(np.full((40, 2), 0.5), np.arange(40) // 2 % 2, sensitive_features=group)
+    assert most_cautious(mf.demographic_parity(over="group") <= 0.1, rows) == 0.0
+    assert most_cautious(abs(mf.coverage(1) - mf.coverage(0)) <= 0.1, rows) == 0.0
+    assert most_cautious(mf.coverage(1) <= 0.1, rows) == 0.0
+    assert most_cautious(mf.recall(1) >= 0.1, rows) == 1.0
 
 
 def test_the_bound_is_the_tightest_limit_that_passes():
     result = mf.optimize(PROBA[:3000], Y[:3000], "g_mean", [FLOOR], confidence=0.95)
-    kept = kept_apart(Y[:3000], None, 2)
+    kept = kept_apart(Y[:3000], None, FROZEN_SHARE)
     chances = result.policy.decision_proba(PROBA[:3000][kept])[Y[:3000][kept] == 1, 1]
     assert result.confidence.constraints[0].estimate == pytest.approx(chances.mean())
-    from scipy import stats
-
     if np.isin(chances, (0.0, 1.0)).all():
         exact = stats.beta.ppf(0.05, chances.sum(), (1 - chances).sum() + 1)
         assert result.confidence.constraints[0].bound == pytest.approx(exact, abs=1e-4)
@@ -127,10 +194,10 @@ def test_kept_rows_are_seen_by_neither_model_nor_policy():
     assert clf.tuned_on_.proba.shape == (1000, 2)
 
 
-def test_a_frozen_model_keeps_half():
+def test_a_frozen_model_needs_few_rows():
     model = FrozenEstimator(LogisticRegression().fit(X[:500], Y[:500]))
     clf = mf.MetricClassifier(model, "g_mean", [FLOOR], confidence=0.9).fit(X[500:2500], Y[500:2500])
-    assert clf.result_.confidence.rows == 1000
+    assert clf.result_.confidence.rows == 1500
     assert clf.predict(X[:5]).shape == (5,)
 
 

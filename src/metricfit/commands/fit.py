@@ -54,7 +54,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--confidence",
         metavar="C",
         type=kinds.share,
-        help="0.95: constraints hold on the population with this confidence; half of the rows test it",
+        help="0.95: constraints hold on the population with this confidence; three quarters of the rows test it",
     )
     parser.add_argument(
         "--no-expect",

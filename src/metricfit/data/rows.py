@@ -116,6 +116,22 @@ class Rows(RowArrays):
         some = self[places]
         return some if some.weights is None else replace(some, weights=some.weights / some.weights.sum())
 
+    def joined(self, other: Rows) -> Rows:
+        """Return these rows and others with the same axes, whose weights count by the number of rows."""
+
+        def both(first: Any, second: Any) -> Any:
+            return None if first is None else np.concatenate([first, second])
+
+        total = len(self) + len(other)
+        weights = [None if r.weights is None else r.weights * (len(r) / total) for r in (self, other)]
+        return replace(
+            self,
+            proba=both(self.proba, other.proba),
+            labels=both(self.labels, other.labels),
+            cells=both(self.cells, other.cells),
+            weights=both(*weights),
+        )
+
     @property
     def attributes(self) -> dict[str, Any] | None:
         """The attributes of each row as columns; None without attributes."""

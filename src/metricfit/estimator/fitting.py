@@ -25,15 +25,12 @@ from metricfit.oracles import PluginOracle, RetrainOracle
 from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.solving import confirmed, optimize, solve, with_expected
-from metricfit.trust.confidence import kept_apart
+from metricfit.trust.confidence import FROZEN_SHARE, MODEL_SHARE, kept_apart
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
 from metricfit.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from metricfit.estimator.classifier import MetricClassifier
-
-# One of so many rows is kept apart for confidence: of a model that needs rows itself, and of one that needs none.
-MODEL_SHARE, FROZEN_SHARE = 3, 2
 
 
 class Fitted(NamedTuple):

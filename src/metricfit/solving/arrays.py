@@ -27,7 +27,7 @@ from metricfit.result.groups import groups_of
 from metricfit.solving.door import solve
 from metricfit.solving.new_rows import confirmed, with_expected
 from metricfit.solving.unseen import with_overall
-from metricfit.trust.confidence import check_confidence, kept_apart
+from metricfit.trust.confidence import FROZEN_SHARE, check_confidence, kept_apart
 
 
 def optimize(
@@ -101,8 +101,8 @@ def optimize(
         Also find out what to expect on new rows, `Result.expected`: the fit is done again on the other rows of each of
         three folds, which takes about as long as one or two more solves.
     confidence : float, optional
-        0.95: all constraints together hold on the population with this confidence. Half of the rows are kept from the
-        fit and test it, see `Result.confidence`; 0.5 is neither too bold nor too cautious.
+        0.95: all constraints together hold on the population with this confidence. Three quarters of the rows are
+        kept from the fit and test it, see `Result.confidence`; 0.5 is neither too bold nor too cautious.
     tol : float
         Stop when value and bound are this close.
     max_calls, max_seconds : optional
@@ -199,7 +199,7 @@ def answered(
                 "confidence needs rows in memory, of which some are kept from the fit; pass arrays, or a part of the "
                 "rows"
             )
-        kept = kept_apart(oracle.rows.labels, oracle.rows.cells, 2, options.random_state or 0)
+        kept = kept_apart(oracle.rows.labels, oracle.rows.cells, FROZEN_SHARE, options.random_state or 0)
         tuning, apart = (oracle.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
         result = confirmed(problem, oracle.on(tuning), apart, confidence, options)
     if isinstance(plugin, PluginOracle) and plugin.axes.seen.cells.names:

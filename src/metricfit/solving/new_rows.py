@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from metricfit.data.rows import Rows
+from metricfit.exceptions import CalibrationWarning
 from metricfit.methods import Record
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
@@ -14,10 +16,10 @@ from metricfit.oracles.base import Counting, OracleBase
 from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
-from metricfit.result import Result
+from metricfit.result import Calibrated, ConstraintRecord, Deterministic, Origin, Result
 from metricfit.solving.answer import alone_of, with_single
 from metricfit.solving.door import DEFAULTS, solve
-from metricfit.solving.provenance import judging_rows, provenance_of
+from metricfit.solving.provenance import judge_of, judging_rows, provenance_of
 from metricfit.trust.confidence import confirm
 from metricfit.trust.expected import expected
 from metricfit.trust.judgement import evidence, judge
@@ -30,31 +32,66 @@ MOST_SEARCHED = 200_000
 def confirmed(
     problem: Problem, oracle: PluginOracle, kept: Rows, level: float, options: Options = DEFAULTS
 ) -> Result:
-    """Return the result of the boldest policy on the oracle's rows whose constraints the kept rows confirm."""
+    """Return the result of the boldest policy on the oracle's rows whose constraints the kept rows confirm.
+
+    Where labels are counted, the path is that of the calibrated problem, unless a method is asked for: its policies are
+    less moved by the luck of the tuning rows, and it is the kept rows that have the last word on the limits.
+    """
+    calibrated = oracle.calibrated() if not oracle.exact and options.method == "auto" else None
+    guide = oracle if calibrated is None else calibrated.soft()
 
     def refit(asked: Problem, start: Any) -> Result:
         again = replace(options, start=start, callback=None, verbose=0, derandomise=False)
-        return solve(asked, oracle, again)
+        with warnings.catch_warnings():
+            if calibrated is not None:  # the labels of the kept rows judge the calibration too
+                warnings.simplefilter("ignore", CalibrationWarning)
+            return solve(asked, guide, again)
 
-    result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit)
-    result = derandomised(solved, oracle, result)
-    records = tuple(
-        replace(
-            record,
-            name=str(c),
-            limit=c.limit,
-            violation=(c.limit - record.value) * (1 if c.sense == ">=" else -1) + 0.0,
-        )
-        for record, c in zip(result.constraints, problem.constraints, strict=True)
-    )
+    result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit, not oracle.exact)
+    result = _derandomised(solved, oracle, result)
+    prices = [record.price for record in result.constraints] or [0.0] * len(problem.constraints)
+    if not oracle.exact:
+        result = _by_labels(problem, oracle, kept, result)
+        if calibrated is not None:
+            result = replace(result, origin=_origin(result.origin, oracle, calibrated))
+    records = []
+    for c, price in zip(problem.constraints, prices, strict=True):
+        value = c.metric(result.confusion)
+        violation = (c.limit - value) * (1 if c.sense == ">=" else -1) + 0.0
+        records.append(ConstraintRecord(str(c), value, c.limit, violation, price))
     judged = judge(
         problem, evidence(result.policy, kept), len(kept), f"judged by {len(kept):,} rows kept apart"
     )
-    made = replace(result, constraints=records, problem=str(problem), confidence=confidence, expected=judged)
+    made = replace(
+        result, constraints=tuple(records), problem=str(problem), confidence=confidence, expected=judged
+    )
     if made.origin is not None:  # solved with limits that leave room
         made = replace(made, origin=replace(made.origin, problem=problem))
     named = provenance_of(problem, oracle, made)
     return made.with_provenance(**named, confidence=level, kept=len(kept), **judged.provenance())
+
+
+def _by_labels(problem: Problem, oracle: PluginOracle, kept: Rows, result: Result) -> Result:
+    """Return a result as one of the counted labels of all rows, tuning and kept ones, which knows no bound."""
+    whole = oracle.on(oracle.rows.joined(kept))
+    confusion = evidence(result.policy, whole.rows).confusion
+    guide = Calibrated(result.value, result.bound, problem.sign < 0)
+    made = replace(
+        result,
+        confusion=confusion,
+        value=problem.objective(confusion),
+        bound=-problem.sign * float("inf"),
+        gap=float("inf"),
+        certified=False,
+        status="searched",
+        calibrated=result.calibrated or guide,
+        _judge=judge_of(problem, whole, result.policy),
+    )
+    return replace(made, deterministic=_alone_by_labels(problem, whole.rows, made))
+
+
+def _origin(origin: Origin | None, oracle: PluginOracle, calibrated: PluginOracle) -> Origin | None:
+    return None if origin is None else replace(origin, oracle=oracle, counting=calibrated)
 
 
 def with_expected(
@@ -92,11 +129,26 @@ def with_expected(
     return made if found is None else made.with_provenance(**found.provenance())
 
 
-def derandomised(problem: Problem, oracle: OracleBase, result: Result) -> Result:
+def _derandomised(problem: Problem, oracle: PluginOracle, result: Result) -> Result:
     """Return a result whose policy has its rules alone, which were left out while policies were tried."""
-    asked = oracle if result.policy.calibration is None else oracle.calibrated() or oracle
+    asked = oracle if result.policy.calibration is None else oracle.calibrated()
     program = problem.bind(asked.axes, asked.margins)
     policy, alone = with_single(program, asked, result.policy)
     if alone is None:
         return result
     return replace(result, policy=policy, deterministic=alone_of(program, alone, program.sign * result.value))
+
+
+def _alone_by_labels(problem: Problem, rows: Rows, result: Result) -> Deterministic | None:
+    """Return what the rules alone reach by the labels of some rows, beside the mixture's value there."""
+    policy = result.policy
+    if result.deterministic is None:
+        return None
+    places = zip(policy.rules, policy.single, strict=True)
+    rules = tuple((replace(mixture[place], weight=1.0),) for mixture, place in places)
+    confusion = evidence(replace(policy, rules=rules, single=()), rows).confusion
+    value = problem.objective(confusion)
+    found = [(c, c.metric(confusion)) for c in problem.constraints]
+    broken = [(c.limit - v) * (1 if c.sense == ">=" else -1) for c, v in found]
+    loss = problem.sign * (value - result.value)
+    return Deterministic(value, loss, tuple(v for _, v in found), max(broken, default=0.0))

@@ -16,7 +16,7 @@ from metricfit.types import FloatArray
 BOLDEST = 0.75
 SEED = 0
 # The error probability of the shares left out of a comparison of two, and how many of the others are looked at.
-LEFT_OUT, GRID = 1e-4, 60
+LEFT_OUT, GRID = 1e-4, 40
 TINY = 1e-9
 
 
@@ -31,6 +31,19 @@ def binomial(hits: float, rows: float, share: float) -> float:
     from scipy import stats
 
     return float(stats.binom.sf(round(hits) - 1, round(rows), share)) if rows else 1.0
+
+
+def at_most(hits: float, rows: float, share: float) -> float:
+    """Return how likely so few hits are where each row is one with at least this probability: exact.
+
+    Examples
+    --------
+    >>> round(at_most(0, 10, 0.1), 4)
+    0.3487
+    """
+    from scipy import stats
+
+    return float(stats.binom.cdf(round(hits), round(rows), share))
 
 
 def binomial_gap(hits: tuple[float, float], rows: tuple[float, float], limit: float) -> float:
@@ -58,11 +71,23 @@ def binomial_gap(hits: tuple[float, float], rows: tuple[float, float], limit: fl
     low = min(max(float(ends[0]), TINY), most)
     high = min(max(float(ends[1]), low), most)
     second = np.linspace(low, high, GRID)[:, None]
-    first, last = (int(stats.binom.ppf(q, m, r)) for q, r in ((1e-12, low), (1 - 1e-12, high)))
-    near = np.arange(first, last + 1)[None, :]
+    near, likely = _likely(int(m), second)
     below = np.floor(n * (x / n - y / m + near / m) + 1e-9)
-    tail = (stats.binom.pmf(near, m, second) * stats.binom.cdf(below, n, second + limit)).sum(axis=1)
-    return float(min(1.0, tail.max() + LEFT_OUT))
+    start, chances = _likely(int(n), second + limit)
+    summed = np.concatenate([np.zeros((GRID, 1)), np.cumsum(chances, axis=1)], axis=1)
+    tail = summed[:, np.clip(below - start[0] + 1, 0, start.size).astype(np.int64)]
+    return float(min(1.0, (likely * tail).sum(axis=1).max() + LEFT_OUT))
+
+
+def _likely(rows: int, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the numbers of hits that are possible but for 1 in 10^15, and how likely each is for each share."""
+    from scipy import special
+
+    away = 8 * np.sqrt(rows * shares * (1 - shares)) + 8
+    first, last = (rows * shares - away).min(), (rows * shares + away).max()
+    hits = np.arange(max(0, math.floor(first)), min(rows, math.ceil(last)) + 1, dtype=float)
+    ways = special.gammaln(rows + 1) - special.gammaln(hits + 1) - special.gammaln(rows - hits + 1)
+    return hits, np.exp(ways + hits * np.log(shares) + (rows - hits) * np.log1p(-shares))
 
 
 def bentkus(values: FloatArray, low: float, high: float) -> float:
@@ -134,14 +159,16 @@ def normal(value: float, error: float) -> float:
     return float(stats.norm.sf(value / error))
 
 
-def share_at_least(hits: float, rows: float, level: float) -> float:
-    """Return a lower bound of a share that holds with the given confidence: Clopper and Pearson, exact.
+def both(first: float, second: float, weight: float) -> float:
+    """Return the p-value of two independent ones together, weighted (Stouffer): valid where both are.
 
     Examples
     --------
-    >>> round(share_at_least(10, 10, 0.95), 3)
-    0.741
+    >>> round(both(0.05, 0.05, 0.5), 3), round(both(0.3, 0.01, 1.0), 3)
+    (0.01, 0.01)
     """
-    from scipy import stats
+    ends = np.clip([first, second], 1e-300, 1 - 1e-16)
+    from scipy import special
 
-    return float(stats.beta.ppf(1 - level, hits, rows - hits + 1)) if hits else 0.0
+    one, two = special.ndtri(ends)
+    return float(special.ndtr(((1 - weight) * one + weight * two) / np.hypot(1 - weight, weight)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -15,20 +16,19 @@ from metricfit.intervals.rates import Rate
 from metricfit.policy.evaluation import Judged
 from metricfit.trust.bounded_means import (
     SEED,
+    at_most,
     bentkus,
     betting,
     binomial,
     binomial_gap,
+    both,
     normal,
-    share_at_least,
 )
 from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
 from metricfit.types import FloatArray
 
-# The part of the level that goes to not knowing how large a group is in the population.
-SHARE_PART = 0.1
-# Where a quick test is so sure on the rows used before, no stronger one is looked for.
-SURELY = 1e-4
+# Shares of a group that are looked at: so many standard errors from the one found, and all rows.
+AWAY = (-2.0, 0.0, 2.0, 5.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +91,14 @@ def p_value(claim: Claim, kept: Decided, before: Decided, level: float) -> Teste
         return _smooth(claim, kept)
     plain = level <= 0.5
     if isinstance(claim, RateClaim):
-        return _rate_by_normal(claim, kept) if plain else _rate(claim, kept, before)
+        return _rate_by_normal(claim, kept) if plain else _rate(claim, kept, before, level)
     if plain or kept.rows.weights is not None:
         why = "" if plain else "weights have no sound test of differences between groups"
         return Tested(_gap_by_normal(claim, kept), "normal", why)
     return _gap(claim, kept, before, level)
 
 
-def _rate(claim: RateClaim, kept: Decided, before: Decided) -> Tested:
+def _rate(claim: RateClaim, kept: Decided, before: Decided, level: float) -> Tested:
     x, z, w = kept.sums(claim.rate)
     sign, t = (1.0, claim.limit) if claim.sense == ">=" else (-1.0, claim.limit)
     reach = sign * (claim.rate.over - t * claim.rate.under)
@@ -108,18 +108,30 @@ def _rate(claim: RateClaim, kept: Decided, before: Decided) -> Tested:
     if kept.rows.weights is None and np.isin(x, (0.0, 1.0)).all() and (z == 1.0).all() and 0 < t < 1:
         hits = float(x.sum()) if sign > 0 else float((z - x).sum())
         return Tested(binomial(hits, z.sum(), t if sign > 0 else 1 - t), "exact binomial")
-    values = sign * w * (x - t * z)
     x0, z0, w0 = before.sums(claim.rate)
-    known = sign * w0 * (x0 - t * z0)
-    tests: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
-        "betting": lambda a, x, z: betting(a, low, known),
-        "Bentkus": lambda a, x, z: bentkus(a, low, high),
+    # Rows that are no part of the test say which of the valid tests needs the smallest margin: the quantile of the test
+    # times the spread that it sees.
+    needs = {
+        "betting": _quantile("betting", level) * float(np.sqrt((w0**2 * (x0 - t * z0) ** 2).sum())),
+        "Bentkus": _quantile("Bentkus", level) * float(np.sqrt(-low * high * x0.size)),
     }
     if kept.rows.weights is None and claim.rate.counts and 0 < t < 1:
-        tests["binomial of drawn decisions"] = lambda a, x, z: _drawn_rate(x, z, sign, t)
-    # Rows that are no part of the test say which of the valid tests is the strongest one.
-    name = min(tests, key=lambda name: tests[name](known, x0, z0))
-    return Tested(tests[name](values, x, z), name)
+        drawn = float(np.sqrt((x0 * (1 - t) ** 2 + (z0 - x0) * t**2).sum()))
+        needs["binomial of drawn decisions"] = _quantile("binomial", level) * drawn
+    name = min(needs, key=needs.__getitem__)
+    if name == "binomial of drawn decisions":
+        return Tested(_drawn_rate(x, z, sign, t), name)
+    values = sign * w * (x - t * z)
+    if name == "Bentkus":
+        return Tested(bentkus(values, low, high), name)
+    return Tested(betting(values, low, sign * w0 * (x0 - t * z0)), name)
+
+
+def _quantile(test: str, level: float) -> float:
+    """Return about how many standard errors above 0 a mean must be to pass a test."""
+    if test == "betting":
+        return float(np.sqrt(-2 * np.log(1 - level)))
+    return -NormalDist().inv_cdf((1 - level) / (np.e if test == "Bentkus" else 1.0))
 
 
 def _drawn_rate(x: FloatArray, z: FloatArray, sign: float, t: float) -> float:
@@ -141,23 +153,48 @@ def _gap(claim: GapClaim, kept: Decided, before: Decided, level: float) -> Teste
     first, second = (kept.sums(rate)[0] for rate in (claim.first, claim.second))
     if not first.size or not second.size:
         return Tested(1.0, "two-sample betting")
-    spent, most = 0.0, 1.0
-    if claim.share:
-        spent = SHARE_PART * (1 - level)
-        other = first.size if claim.share == "second" else second.size
-        most = 1 - share_at_least(other, first.size + second.size, 1 - spent)
     known = [before.sums(rate)[0] for rate in (claim.first, claim.second)]
-    limit = claim.limit / most
-    gaps = limit - _differences(*known)
-    foretold = betting(gaps, limit - 1.0, gaps)
-    if foretold > SURELY and claim.first.counts and _drawn_gap(known[0], known[1], limit) < foretold:
-        name, p = "two binomials of drawn decisions", _drawn_gap(first, second, limit)
-    else:
-        name, p = (
-            "two-sample betting",
-            betting(limit - _differences(first, second), limit - 1.0, gaps),
-        )
-    return Tested(min(1.0, p + spent), name)
+    # As for rates, rows that are no part of the test say which of two valid tests needs the smaller margin.
+    apart = _differences(*known)
+    bet = _quantile("betting", level) * _error_of_mean(apart)
+    means = [float(sample.mean()) if sample.size else 0.5 for sample in known]
+    drawn = sum(mean * (1 - mean) / max(sample.size, 1) for mean, sample in zip(means, known, strict=True))
+    binomials = claim.first.counts and _quantile("binomial", level) * np.sqrt(drawn) < bet
+    kind = "two binomials of drawn decisions" if binomials else "two-sample betting"
+
+    def tested(limit: float) -> float:
+        if binomials:
+            return _drawn_gap(first, second, limit)
+        return betting(limit - _differences(first, second), limit - 1.0, limit - apart)
+
+    if not claim.share:
+        return Tested(tested(claim.limit), kind)
+    places = {"first": 0, "second": 1}[claim.share]
+    rows = first.size + second.size
+    share = (known[places].size + 1) / (known[0].size + known[1].size + 2)
+    # What not knowing the share adds to the standard error of the product, beside what the difference has.
+    unknown = claim.limit / share**2 * np.sqrt(share * (1 - share) / rows)
+    error = np.sqrt(drawn * (known[0].size + known[1].size) / rows)
+    weight = unknown / (unknown + error) if unknown + error > 0 else 0.5
+    return Tested(_with_share(claim.limit, (first, second)[places].size, rows, weight, tested), kind)
+
+
+def _with_share(
+    limit: float, named: int, rows: int, weight: float, tested: Callable[[float], float]
+) -> float:
+    """Return the p-value of a difference times a group's share among some rows, which the rows tell as well.
+
+    For each share that may be the true one there are two p-values, of so few rows of the group and of so small a
+    difference, which are independent given the numbers of rows; the largest p-value of both together counts.
+    """
+    here = named / rows
+    off = float(np.sqrt(here * (1 - here) / rows))
+    shares = np.unique(np.clip(np.append(here + off * np.array(AWAY), 1.0), 1 / (2 * rows), 1.0))
+    return max(both(tested(limit / share), at_most(named, rows, share), weight) for share in shares)
+
+
+def _error_of_mean(values: FloatArray) -> float:
+    return float(values.std() / np.sqrt(values.size)) if values.size else np.inf
 
 
 def _drawn_gap(first: FloatArray, second: FloatArray, limit: float) -> float:
