@@ -183,7 +183,7 @@ def test_any_policy_round_trips_bit_for_bit(policy):
         (b'{"format": NaN}', "holds NaN"),
         (b'{"format": -Infinity}', "holds -Infinity"),
         (b"[" * 20_000 + b" " * 200_000, "nested too deeply"),
-        (b'{"aaaaaa":' * 100_000, "nested too deeply"),
+        (b'{"a long name":' * 100_000, "nested too deeply"),
         (b'{"format": "metricfit.policy", "version": 1, "x": ' + b"9" * 5000 + b"}", "not valid JSON"),
         (b'{"format": "metricfit.policy", "version": 1, "x": 1e999}', "not valid JSON"),
     ],
@@ -330,6 +330,28 @@ def test_memory_is_bounded_by_the_size_of_the_file(tmp_path, repeated, where):
     finally:
         tracemalloc.stop()
     assert peak < 18 * size + (1 << 21)
+
+
+@pytest.mark.parametrize("entry", ['"{:x}":1', '"{:x}" :{{}}', '"{:x}":[]', '"{:09x}":1'])
+def test_memory_is_bounded_for_keys_too(tmp_path, entry):
+    data = "{" + ",".join(entry.format(number) for number in range(60_000)) + "}"
+    (tmp_path / "bomb.json").write_text(data)
+    tracemalloc.start()
+    try:
+        with pytest.raises(PolicyFileError):
+            Policy.load(tmp_path / "bomb.json")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 18 * len(data) + (1 << 21)
+
+
+def test_policies_of_many_small_cells_have_not_too_many_keys(tmp_path):
+    """The most keys that a policy can have for its size: cells with short names, and one rule of two classes each."""
+    cells = Cells(("g",), tuple((number,) for number in range(9000)))
+    policy = Policy(Axes((0, 1), cells=cells), "full", [[Rule(1, np.zeros((2, 2)))]] * 9000)
+    policy.save(tmp_path / "policy.json")
+    assert Policy.load(tmp_path / "policy.json") == policy
 
 
 def test_the_default_limit_fits_real_policies(tmp_path):
