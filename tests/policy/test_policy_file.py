@@ -398,6 +398,18 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(saved, monkeypatch):
         assert [path.name for path in saved.parent.iterdir()] == ["policy.json"]
 
 
+def test_what_is_no_plain_file_is_not_replaced(tmp_path):
+    """A device would be replaced by a file where one has the right to do so, for all programs."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "link", "folder"):
+        with pytest.raises(ValueError, match=f"{name}' is no plain file; give the name of a file to write"):
+            make().save(tmp_path / name)
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link", "pipe"]
+
+
 def test_saving_replaces_and_follows_links(saved):
     link = saved.with_name("link.json")
     link.symlink_to(saved)
