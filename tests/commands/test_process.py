@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from optional import needs
 
 import metricfit as mf
 
@@ -187,6 +188,24 @@ def test_a_full_disk_leaves_no_half_file(here, older):
     assert (here / "policy.json").read_bytes() == policy
     assert files(here) == (["decisions.csv", "policy.json"] if older else ["policy.json"])
     assert not older or (here / "decisions.csv").read_text() == older
+
+
+@pytest.mark.parametrize(
+    "ending", ["csv", *(pytest.param(e, marks=needs("pyarrow")) for e in ("parquet", "arrow"))]
+)
+def test_a_full_disk_is_blamed_on_what_is_written(here, ending):
+    """Also where the first rows are refused while later ones are still read."""
+    assert run(here, *FIT)[0] == 0
+    pd.concat([pd.read_csv(here / "scores.csv")] * 30).to_csv(here / "scores.csv", index=False)
+    argv = [f"decisions.{ending}" if word == "decisions.csv" else word for word in APPLY]
+
+    def small():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+
+    code, out, err = run(here, *argv, "--keep", "y", "p_a", preexec_fn=small)
+    assert (code, out) == (4, "")
+    assert err == f"metricfit: decisions.{ending}: File too large\n"
+    assert files(here) == ["policy.json"]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")

@@ -29,6 +29,9 @@ FRAMES = {
     "polars": pl.from_pandas(FRAME),
     "pyarrow": pa.Table.from_pandas(FRAME),
     "prefixed": FRAME.add_prefix("p_"),
+    "suffixed": FRAME.add_suffix(" score"),
+    "surrounded": FRAME.add_prefix("p(").add_suffix(")"),
+    "capitals": FRAME.rename(columns=str.upper),
     "categories": FRAME.set_axis(pd.CategoricalIndex(SHUFFLED), axis=1),
 }
 
@@ -45,7 +48,16 @@ def test_frames_are_aligned_with_the_classes(kind):
     )
 
 
-@pytest.mark.parametrize("columns", [range(3), ["score a", "score b", "score c"]])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        range(3),
+        ["score a", "score b", "score c"],
+        ["column_0", "column_1", "column_2"],
+        ["the ants", "bees", "cattle"],
+        ["p_ape", "p_bee", "p_cow"],
+    ],
+)
 def test_columns_without_names_of_classes_go_by_place(columns):
     frame = pd.DataFrame(PROBA, columns=columns)
     assert mf.optimize(frame, Y, "accuracy", confusion="model").value == PLAIN.value
@@ -72,6 +84,36 @@ def test_columns_named_after_other_classes_are_refused():
         mf.optimize(strange, Y, "accuracy")
     with pytest.raises(ValueError, match="named after classes and others"):
         PLAIN.policy.decide(strange)
+
+
+@pytest.mark.parametrize("columns", [["p_cow", "p_ape", "p_bee"], ["p_bee", "p_cow", "p_dog"]])
+def test_classes_in_another_place_are_refused_among_strangers(columns):
+    frame = pd.DataFrame(PROBA, columns=columns)
+    with pytest.raises(ValueError, match=r"of which 'p_bee', 'p_cow'|of which 'p_cow', 'p_bee'"):
+        mf.optimize(frame, Y, "accuracy")
+
+
+@pytest.mark.parametrize("columns", [["ant", "bee", "bee"], ["p_ant", "p_bee", "p_bee"], ["p", "p", "p"]])
+def test_columns_of_one_name_are_refused(columns):
+    frame = pd.DataFrame(PROBA, columns=columns)
+    for use in (PLAIN.policy.decide, lambda proba: mf.optimize(proba, Y, "accuracy")):
+        with pytest.raises(ValueError, match=f"more than one column named '{columns[2]}'"):
+            use(frame)
+
+
+@pytest.mark.parametrize("names", [[True, False], ["TRUE", "FALSE"], ["p_true", "p_false"]])
+def test_columns_named_true_and_false(names):
+    rare = np.stack([PROBA[:, 0], 1 - PROBA[:, 0]], axis=1)
+    result = mf.optimize(pd.DataFrame(rare, columns=names), Y == "ant", "accuracy", confusion="model")
+    assert result.policy.axes.classes == (False, True)
+    assert result.policy.decide(rare[:, ::-1]).tolist() == (PROBA[:, 0] >= 0.5).tolist()
+
+
+def test_texts_of_numbers_are_told_from_numbers_by_the_classes():
+    codes = [str(CLASSES.index(label)) for label in Y]
+    frame = pd.DataFrame(PROBA, columns=[0, 1, 2])[[2, 0, 1]]
+    made = mf.optimize(frame, codes, "accuracy", confusion="model").policy.decide(frame)
+    assert made.tolist() == [str(code) for code in PROBA.argmax(axis=1)]
 
 
 def test_dask_frames_in_another_order_are_refused():

@@ -183,7 +183,7 @@ def test_any_policy_round_trips_bit_for_bit(policy):
         (b'{"format": NaN}', "holds NaN"),
         (b'{"format": -Infinity}', "holds -Infinity"),
         (b"[" * 20_000 + b" " * 200_000, "nested too deeply"),
-        (b'{"aaaaaa":' * 100_000, "nested too deeply"),
+        (b'{"a long name":' * 100_000, "nested too deeply"),
         (b'{"format": "metricfit.policy", "version": 1, "x": ' + b"9" * 5000 + b"}", "not valid JSON"),
         (b'{"format": "metricfit.policy", "version": 1, "x": 1e999}', "not valid JSON"),
     ],
@@ -332,6 +332,28 @@ def test_memory_is_bounded_by_the_size_of_the_file(tmp_path, repeated, where):
     assert peak < 18 * size + (1 << 21)
 
 
+@pytest.mark.parametrize("entry", ['"{:x}":1', '"{:x}" :{{}}', '"{:x}":[]', '"{:09x}":1'])
+def test_memory_is_bounded_for_keys_too(tmp_path, entry):
+    data = "{" + ",".join(entry.format(number) for number in range(60_000)) + "}"
+    (tmp_path / "bomb.json").write_text(data)
+    tracemalloc.start()
+    try:
+        with pytest.raises(PolicyFileError):
+            Policy.load(tmp_path / "bomb.json")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 18 * len(data) + (1 << 21)
+
+
+def test_policies_of_many_small_cells_have_not_too_many_keys(tmp_path):
+    """The most keys that a policy can have for its size: cells with short names, and one rule of two classes each."""
+    cells = Cells(("g",), tuple((number,) for number in range(9000)))
+    policy = Policy(Axes((0, 1), cells=cells), "full", [[Rule(1, np.zeros((2, 2)))]] * 9000)
+    policy.save(tmp_path / "policy.json")
+    assert Policy.load(tmp_path / "policy.json") == policy
+
+
 def test_the_default_limit_fits_real_policies(tmp_path):
     """20 rules of 1,000 classes are far below it, and so is one with a loss for each pair of 1,000 classes."""
     sizes = [
@@ -374,6 +396,18 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(saved, monkeypatch):
                 Policy(Axes((0, 1)), "full", [[Rule(1, np.eye(2))]]).save(saved)
         assert saved.read_bytes() == before
         assert [path.name for path in saved.parent.iterdir()] == ["policy.json"]
+
+
+def test_what_is_no_plain_file_is_not_replaced(tmp_path):
+    """A device would be replaced by a file where one has the right to do so, for all programs."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "link", "folder"):
+        with pytest.raises(ValueError, match=f"{name}' is no plain file; give the name of a file to write"):
+            make().save(tmp_path / name)
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link", "pipe"]
 
 
 def test_saving_replaces_and_follows_links(saved):

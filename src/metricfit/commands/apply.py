@@ -69,8 +69,9 @@ def run(options: Namespace) -> int:
     # One generator for all chunks draws the numbers that one for all rows would.
     state = np.random.default_rng(options.seed) if options.randomize == "draw" else options.seed
     counts: Counter[Label] = Counter()
+    written = f"{options.out}: "
     with (
-        blamed_on(DataError, f"{options.out}: "),
+        blamed_on(DataError, written),
         kept(),
         table_writer(options.out) as writer,
         reading(table.path),
@@ -82,7 +83,8 @@ def run(options: Namespace) -> int:
                 raise UsageError(
                     f"--keep {taken[0]}: the output has a column of that name; rename it in {options.scores}"
                 )
-            writer.append(dict(chunk.kept) | columns)
+            with blamed_on(DataError, written):  # a full disk is not the fault of what is read
+                writer.append(dict(chunk.kept) | columns)
             counts.update(columns[DECISION].tolist())
     found = {d: counts[text if text in counts else d] for d, text in texts.items()}
     total = sum(found.values())

@@ -7,7 +7,7 @@ another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ def read_frame(frame: Any, name: str) -> dict[str, Any]:
 
 
 def column_labels(frame: Any) -> tuple[Label, ...] | None:
-    """Return the names of a frame's columns as plain labels; None for columns that only have numbers 0, 1, 2.
+    """Return the names of a frame's columns as plain labels; None for columns that a library has only numbered.
 
     Examples
     --------
@@ -92,32 +92,74 @@ def row_labels(frame: Any) -> tuple[Label, ...] | None:
 
 
 def _labels(names: list[Any]) -> tuple[Label, ...] | None:
+    # 0, 1, 2 in pandas; column_0, column_1, column_2 in polars.
     numbered = all(isinstance(name, int | np.integer) and name == i for i, name in enumerate(names))
+    numbered = numbered or all(name == f"column_{i}" for i, name in enumerate(names))
     return None if numbered else tuple(label(name, "the name of a column or row") for name in names)
 
 
 def order_of(names: Sequence[Label], wanted: Sequence[Label]) -> list[int] | None:
     """Return the place of each wanted label among the names of columns, or None where the names are others.
 
-    Names may be the labels, or a prefix with the labels' texts, as in the command line's tables.
+    Names may be the labels, or the labels' texts with the same text before or after each of them, as in the command
+    line's tables. Capital letters count only where names differ by nothing else.
 
     Examples
     --------
     >>> order_of(["b", "a"], ["a", "b"]), order_of(["p_2", "p_1"], [1, 2]), order_of(["x", "y"], ["a", "b"])
     ([1, 0], [1, 0], None)
+    >>> order_of(["NO score", "YES score"], ["yes", "no"])
+    [1, 0]
     """
     if len(names) != len(wanted):
         return None
-    texts = [str(value) for value in wanted]
-    first = str(names[0]) if len(names) else ""
-    prefixes = [first.removesuffix(text) for text in texts if first.endswith(text)]
-    candidates: list[list[Label]] = [list(wanted)]
-    candidates += [[prefix + text for text in texts] for prefix in prefixes]
-    for candidate in candidates:
-        places = {name: i for i, name in enumerate(names)}
-        if len(places) == len(names) and set(candidate) == set(places):
-            return [places[name] for name in candidate]
+    order = _places(names, wanted)
+    if order is not None:
+        return order
+    for fold in (str, str.casefold):
+        texts, labels = [fold(str(name)) for name in names], [fold(str(value)) for value in wanted]
+        for _, before, after in _within(texts[0], labels):
+            order = _places(texts, [before + text + after for text in labels])
+            if order is not None:
+                return order
     return None
+
+
+def _places(names: Sequence[Label], wanted: Sequence[Label]) -> list[int] | None:
+    places = {name: i for i, name in enumerate(names)}
+    if len(places) < len(names) or set(wanted) != set(places):
+        return None
+    return [places[name] for name in wanted]
+
+
+def _within(name: str, labels: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield each label that a name contains, with what stands before and after it."""
+    for j, text in enumerate(labels):
+        start = name.find(text)
+        while start >= 0:
+            yield j, name[:start], name[start + len(text) :]
+            start = name.find(text, start + 1)
+
+
+def misplaced(names: Sequence[Label], wanted: Sequence[Label]) -> list[str]:
+    """Return names of columns that are those of wanted labels, where not all are and some stand in another's place.
+
+    One name that contains a label by chance says nothing; two with the same text before and after it do.
+
+    Examples
+    --------
+    >>> misplaced(["p_b", "p_c", "p_d"], ["a", "b", "c"]), misplaced(["p_x", "p_b", "p_c"], ["a", "b", "c"])
+    (['p_b', 'p_c'], [])
+    """
+    labels = [str(value) for value in wanted]
+    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for i, name in enumerate(names):
+        for j, before, after in _within(str(name), labels):
+            found.setdefault((before, after), []).append((i, j))
+    for pairs in found.values():
+        if len(pairs) > 1 and any(i != j for i, j in pairs):
+            return [str(names[i]) for i, _ in pairs]
+    return []
 
 
 def sort_key(value: Label) -> tuple[bool, Label]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.columns import column_labels, factorize, frame_columns, is_frame, order_of
+from metricfit.data.columns import column_labels, factorize, frame_columns, is_frame, misplaced, order_of
 from metricfit.data.validation import label
 from metricfit.messages import rows_text, some
 from metricfit.types import IntArray, Label
@@ -97,7 +97,7 @@ def in_class_order(proba: Any, classes: Sequence[Label], name: str = "proba") ->
     Raises
     ------
     ValueError
-        If columns are named after some classes, and not after all of them.
+        If columns are named after some classes, and not after all of them; if two have one name.
 
     Examples
     --------
@@ -108,9 +108,10 @@ def in_class_order(proba: Any, classes: Sequence[Label], name: str = "proba") ->
     order = _order_by_name(proba, classes, name)
     if order is None or order == sorted(order):
         return proba
+    if hasattr(proba, "iloc"):  # by place: names that are True and False would choose rows
+        return proba.iloc[:, order]
     columns = frame_columns(proba)
-    wanted = [columns[i] for i in order]
-    return proba.select(wanted) if hasattr(proba, "column_names") else proba[wanted]
+    return proba.select([columns[i] for i in order])
 
 
 def _order_by_name(proba: Any, classes: Sequence[Label], name: str) -> list[int] | None:
@@ -118,15 +119,23 @@ def _order_by_name(proba: Any, classes: Sequence[Label], name: str) -> list[int]
     names = column_labels(proba) if is_frame(proba) and not isinstance(proba, Mapping) else None
     if names is None or len(names) != len(classes):
         return None  # without names, or refused for its shape
+    if len(set(names)) < len(names):
+        twice = next(column for column in names if names.count(column) > 1)
+        raise ValueError(
+            f"{name} has more than one column named {twice!r}; name each column after its class, or pass "
+            f"{name}.to_numpy() and classes=[...] in the order of the columns"
+        )
     order = order_of(names, classes)
-    shared = sorted(set(map(str, names)) & set(map(str, classes)))
-    if order is None and shared:
+    if order is not None:
+        return order
+    shared = sorted(set(map(str, names)) & set(map(str, classes))) or misplaced(names, classes)
+    if shared:
         raise ValueError(
             f"{name} has the columns {some(names)}, of which {some(shared)} are named after classes and others not; "
             f"the classes are {some(classes)}. Name the columns after the classes, or pass {name}.to_numpy() and "
             "classes=[...] in the order of the columns"
         )
-    return order
+    return None
 
 
 def same_order(proba: Any, classes: Sequence[Label]) -> bool:

@@ -16,6 +16,10 @@ from metricfit.tables.whole_file import whole_file
 MAX_BYTES = 1 << 26
 # Every array or object of a policy has at least so many bytes on average; `[],[],[]` would need 20 times its size.
 BYTES_EACH = 8
+# And so has every key: a rule of two classes has 36 bytes and two keys; `"a":1,"b":1` would need 40 times its size.
+BYTES_PER_KEY = 14
+# Texts may hold brackets and colons too, such as classes' names and the objective.
+FREE = 2000
 
 
 def encode(document: Mapping[str, Any]) -> bytes:
@@ -59,12 +63,14 @@ def decode(data: bytes) -> dict[str, Any]:
 def verified(data: bytes, check: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
     """Return the document in the bytes that `encode` made, without its checksum.
 
-    ``check`` raises for a document of another kind; after it comes the checksum. Memory is bounded by about ten times
-    the bytes, whatever they are.
+    ``check`` raises for a document of another kind; after it comes the checksum. Memory is bounded by about fifteen
+    times the bytes, whatever they are.
     """
     try:
-        if data.count(b"[") + data.count(b"{") > len(data) // BYTES_EACH + 1000:
+        if data.count(b"[") + data.count(b"{") > len(data) // BYTES_EACH + FREE:
             raise PolicyFileError("it has too many arrays for its size; it is damaged or hostile")
+        if data.count(b":") > len(data) // BYTES_PER_KEY + FREE:
+            raise PolicyFileError("it has too many keys for its size; it is damaged or hostile")
         document = json.loads(
             data.decode("utf-8"), object_pairs_hook=_no_duplicates, parse_constant=_no_constant
         )

@@ -14,6 +14,11 @@ from typing import BinaryIO
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to write; it takes the place of ``path`` at the end, or nothing changes if something goes wrong.
 
+    Raises
+    ------
+    ValueError
+        If there is a folder, a device or a pipe of that name.
+
     Examples
     --------
     >>> import tempfile
@@ -24,6 +29,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     'all of it'
     """
     target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        # A device such as /dev/null would be replaced by a plain file, for the whole system.
+        raise ValueError(f"{os.fspath(path)!r} is no plain file; give the name of a file to write")
     # In the same folder, because a file can be moved into place in one step only within a file system.
     beside = target.with_name(f".metricfit-{secrets.token_hex(8)}.tmp")
     try:
