@@ -22,7 +22,7 @@ from metricfit.report.expected import of_most_probable
 from metricfit.result import Result
 from metricfit.solving import judge_of, solve, with_expected
 from metricfit.tradeoff import Frontier, trace
-from metricfit.tradeoff.shared import Shared
+from metricfit.tradeoff.mixer import Mixer
 
 # Results that are kept, so that going back to a limit costs nothing and its neighbours start from its rules.
 KEPT = 200
@@ -69,7 +69,7 @@ class Workbench:
         self._oracles: dict[Kind, Remembering] = {}
         self._results: OrderedDict[Key, Result] = OrderedDict()
         self._notes: dict[Key, tuple[str, ...]] = {}
-        self._pools: OrderedDict[Key, Shared] = OrderedDict()
+        self._pools: OrderedDict[Key, Mixer] = OrderedDict()
         self._baselines: dict[Kind, Confusion | None] = {}
 
     def solved(self, asked: Asked, turn: Turn) -> Result:
@@ -133,11 +133,8 @@ class Workbench:
 
     def _mixed(self, asked: Asked) -> Result | None:
         """Return the best mixture of rules that other limits of the same metrics asked for, if it is proven best."""
-        shared = self._pools.get(_metrics(asked))
-        if shared is None:
-            return None
-        plain = self.oracle(asked.kind).oracle
-        result = shared.mixed(asked.problem, PRICES, replace(self.options, derandomise=False), plain)
+        mixer = self._pools.get(_metrics(asked))
+        result = None if mixer is None else mixer.mix((), asked.problem, PRICES)
         return result if result is not None and result.status == "optimal" and result.feasible else None
 
     def _solve(self, asked: Asked, options: Options) -> Result:
@@ -147,15 +144,16 @@ class Workbench:
         assert result.origin is not None
         counting = result.origin.counting
         if isinstance(counting, Remembering) and counting.exact:
-            self._pool(asked, result).keep(result.policy)
+            self._mixer(asked).keep(asked.problem, result)
         plain = counting.oracle if isinstance(counting, Remembering) else counting
         origin = replace(result.origin, oracle=oracle.oracle, counting=plain)
         return replace(result, origin=origin, _judge=judge_of(asked.problem, oracle.oracle, result.policy))
 
-    def _pool(self, asked: Asked, result: Result) -> Shared:
+    def _mixer(self, asked: Asked) -> Mixer:
         key = _metrics(asked)
         if key not in self._pools:
-            self._pools[key] = Shared.of(asked.problem, result)
+            options = replace(self.options, derandomise=False)
+            self._pools[key] = Mixer(self.oracle(asked.kind), (), options)
         self._pools.move_to_end(key)
         while len(self._pools) > POOLS:
             self._pools.popitem(last=False)

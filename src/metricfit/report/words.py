@@ -155,7 +155,13 @@ def bound_in_words(result: Result) -> str:
     """Return what is known of the best that could be reached."""
     if not math.isfinite(result.bound):
         if result.calibrated is not None and math.isfinite(result.calibrated.bound):
-            return f"If the calibrated probabilities are right, no policy goes beyond {result.calibrated.bound:.4f}."
+            bound, beyond = result.calibrated.bound, result.calibrated.beyond(result.value)
+            known = f"If the calibrated probabilities are right, no policy goes beyond {bound:.4f}"
+            if not beyond:
+                return f"{known}."
+            return (
+                f"{known}. By counted labels this one does: it is luck of these rows, or they are not right."
+            )
         return "No bound is known: a better policy may exist."
     if result.certified:
         return (

@@ -27,6 +27,10 @@ class ConstraintRecord:
     price: float
 
 
+# Differences that are not rounded away where three digits are shown.
+SHOWN = 5e-4
+
+
 @dataclass(frozen=True)
 class Calibrated:
     """The calibrated problem that guided a search on labels: value and bound, proven given its probabilities.
@@ -35,6 +39,9 @@ class Calibrated:
     --------
     >>> print(Calibrated(0.6987, 0.7021))
     0.699; if the calibrated probabilities are right, no classifier exceeds 0.702
+    >>> print(Calibrated(0.6987, 0.7021).beside(0.75))
+    0.699; if the calibrated probabilities are right, no classifier exceeds 0.702; by labels this one does, by 0.048: \
+luck, or they are not right
     """
 
     value: float
@@ -51,6 +58,17 @@ class Calibrated:
             return f"{self.value:.3f}; no bound is known"
         beats = "exceeds" if self._higher_is_better else "is below"
         return f"{self.value:.3f}; if the calibrated probabilities are right, no classifier {beats} {self.bound:.3f}"
+
+    def beyond(self, value: float) -> float:
+        """Return by how much a value that labels were counted for is better than the bound; 0 where it is not."""
+        gain = value - self.bound if self._higher_is_better else self.bound - value
+        return gain if np.isfinite(gain) and gain >= SHOWN else 0.0
+
+    def beside(self, value: float) -> str:
+        """Say the same beside the value that was reached by labels, which may be better than the bound."""
+        beyond = self.beyond(value)
+        said = f"; by labels this one does, by {beyond:.3f}: luck, or they are not right" if beyond else ""
+        return f"{self}{said}"
 
 
 @dataclass(frozen=True)

@@ -207,7 +207,9 @@ class Result:
             bound = f"{self.bound:.6f} (proven), gap {self.gap:.2e}"
         else:
             bound = (
-                "none claimed" if self.calibrated is None else f"none claimed; calibrated {self.calibrated}"
+                "none claimed"
+                if self.calibrated is None
+                else f"none claimed; calibrated {self.calibrated.beside(self.value)}"
             )
         lines = [
             self.problem,

@@ -18,15 +18,17 @@ from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.solving import judge_of, solve
 from metricfit.tradeoff.levels import anchors, limits_at, looser, nearest
+from metricfit.tradeoff.mixer import Mixer
 from metricfit.tradeoff.monotone import point_of
 from metricfit.tradeoff.points import Point
-from metricfit.tradeoff.shared import Shared
 
 # So few levels are all solved. Of more, so many of one constraint and of a grid are; the others are mixed of their
 # rules.
 FEW, ANCHORS, GRID_ANCHORS = 8, 3, 5
-# About how many of the mixed levels ask for more rules (of a grid all do), and for how many at most.
-PRICED, PRICES = 12, 2
+# About how many of the mixed levels ask for more rules (of a grid all do), and for how many at most. By exact counts
+# the levels between them are then mixed of these levels' mixtures, which costs ten-thousandths of the value.
+# Counted labels are searched at each level that asks, which takes longer and makes up for having fewer of them.
+PRICED, SEARCHED, PRICES = 12, 8, 2
 # The strictest of the levels that are chosen here, as a share of the way to what can just be kept: at its very end the
 # only policies are extreme ones, and a solver's rounding decides whether there is one.
 REACH = 0.995
@@ -41,7 +43,7 @@ class Walker:
         self.problem, self.traded, self.oracle, self.options = problem, traded, oracle, options
         self.points: dict[tuple[float, ...], Point] = {}
         self.last: Result | None = None
-        self.shared: Shared | None = None
+        self.mixer = Mixer(oracle, traded, options)
 
     def _at(self, levels: Sequence[float]) -> Problem:
         return Problem(self.problem.objective, (*self.problem.constraints, *limits_at(self.traded, levels)))
@@ -51,20 +53,20 @@ class Walker:
         order, single = list(product(*grid)), len(grid) == 1
         program = self._at(order[0]).bind(self.oracle.axes, self.oracle.margins)
         quick = len(order) > FEW and Pool.takes(program)
-        for levels in anchors(order, ANCHORS if single else GRID_ANCHORS) if quick else []:
+        solved = anchors(order, ANCHORS if single else GRID_ANCHORS) if quick else order
+        for levels in solved:
             self.visit(levels)
-        # Levels that ask for rules come first: those between them then have the rules of both sides. These go from the
-        # strictest to the loosest, because the mixture of a stricter level keeps a looser one: a start for its solver.
-        asking = order[:: max(len(order) // PRICED, 1) if single else 1]
-        between = reversed(order) if quick else order
-        for levels, prices in [
-            *((levels, PRICES) for levels in asking),
-            *((levels, 0) for levels in between),
-        ]:
-            if levels in self.points or (quick and self._mixed(levels, prices)):
-                continue
-            if not (quick and self._covered(levels)):
-                self.visit(levels)
+        if quick:
+            # Levels that ask for rules come first: those between them then have the rules of both sides. These go from
+            # the strictest to the loosest, because the mixture of a stricter level keeps a looser one: a start for its
+            # solver.
+            count = PRICED if self.oracle.exact or self.oracle.calibrates else SEARCHED
+            asking = order[:: max(len(order) // count, 1)] if single else order
+            for levels in sorted({*asking, *solved}, key=order.index):
+                self._mix(levels, PRICES)
+            for levels in reversed(order):
+                if levels not in self.points and not (single and self._interpolate(levels)):
+                    self._mix(levels, 0)
         return [self.points[levels] for levels in order]
 
     def visit(self, levels: tuple[float, ...]) -> None:
@@ -89,18 +91,28 @@ class Walker:
         result = solve(problem, self.oracle, replace(self.options, start=self.last))
         self.last = result
         assert result.origin is not None
-        if self.shared is None:
-            self.shared = Shared.of(self._at([c.limit for c in self.traded]), result)
-        self.shared.keep(result.policy)
+        self.mixer.keep(self._at([c.limit for c in self.traded]), result)
         given, counting = result.origin.oracle.inmost(), result.origin.counting.inmost()
         origin = replace(result.origin, oracle=given, counting=counting)
         return replace(result, origin=origin, _judge=judge_of(problem, given, result.policy))
 
-    def _mixed(self, levels: tuple[float, ...], prices: int) -> bool:
-        """Mix the rules there are for one level; return whether they can keep it."""
-        if self.shared is None:
-            return False
-        result = self.shared.mixed(self._at(levels), prices, self.options, self.oracle.oracle)
+    def _mix(self, levels: tuple[float, ...], prices: int) -> None:
+        """Mix the rules there are for one level, and keep that if its own solve has found nothing better."""
+        known, result = self.points.get(levels), self.mixer.mix(levels, self._at(levels), prices)
+        if result is not None:
+            better = (
+                known is None or known.result is None or self._gain(result, known.result) > self.options.tol
+            )
+            self.points[levels] = point_of(levels, result) if better else self.points[levels]
+        elif known is None and not self._covered(levels):
+            self.visit(levels)
+
+    def _gain(self, result: Result, known: Result) -> float:
+        return self.problem.sign * (known.value - result.value)
+
+    def _interpolate(self, levels: tuple[float, ...]) -> bool:
+        """Mix the mixtures of the levels beside one; return whether that can be done."""
+        result = self.mixer.between(levels, self._at(levels))
         if result is not None:
             self.points[levels] = point_of(levels, result)
         return result is not None

@@ -237,4 +237,6 @@ def bound_text(result: Result) -> str:
     """Return the bound in words: proven, or none, with what is proven of the calibrated problem."""
     if math.isfinite(result.bound):
         return f"{number(result.bound, 6)} (proven), gap {gap_text(result.gap)}"
-    return "none claimed" if result.calibrated is None else f"none claimed; calibrated {result.calibrated}"
+    if result.calibrated is None:
+        return "none claimed"
+    return f"none claimed; calibrated {result.calibrated.beside(result.value)}"
