@@ -9,8 +9,8 @@ The objective is accuracy. Each tool is given the limit in its own meaning (Expo
 overall; the others: between pairs of groups; ThresholdOptimizer has no tolerance for equalized odds), and metricfit is
 then given the violation that the tool itself has on its tuning rows, in the same meaning, so that objectives can be
 compared: the last column. For ExponentiatedGradient, whose own training rows flatter it, the last column also compares
-at the violation that it has on new rows. Seconds are processor time of one thread: on our side without the base model, which is
-trained once for all constraints. Numbers are means over splits; of the violation on tuned rows the largest.
+at the violation that it has on new rows. Seconds are processor time of one thread: on our side without the base model,
+which is trained once for all constraints. Numbers are means over splits; of the violation on tuned rows the largest.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ class Asked:
             tensors = tensors[:, :, 1:2]
         with np.errstate(invalid="ignore"):
             shares = tensors / tensors.sum(axis=3, keepdims=True)
-        return (shares[..., 1:2] if self.constraint == "opportunity" else shares).reshape(*shares.shape[:2], -1)
+        return (shares[..., 1:2] if self.constraint == "opportunity" else shares).reshape(
+            *shares.shape[:2], -1
+        )
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,6 @@ class Blind:
         _, y_new, group_new = self.rows.of(2)
         made = result.policy.decide(self.new)
         return Judged.of(asked, result.confusion, counted(y_new, made, group_new), len(y_new)), seconds
-
 
     def at_new_violation(self, asked: Asked, violation: float) -> float:
         """Return the accuracy on new rows where the violation on new rows is a given one, between some limits.
@@ -312,7 +313,14 @@ def large() -> None:
                 result = mf.optimize(proba[part], rows.y[part], objective, [loose], **how)
                 seconds = time.process_time() - start
             name = f"{objective}, {constraint}, {groups} groups, {classes} classes"
-            line(name, confusion, f"{seconds:.2f}", f"{result.value:.4f}", f"{result.bound:.4f}", result.n_oracle_calls)
+            line(
+                name,
+                confusion,
+                f"{seconds:.2f}",
+                f"{result.value:.4f}",
+                f"{result.bound:.4f}",
+                result.n_oracle_calls,
+            )
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ from metricfit.functions.atoms import GeometricMean
 from metricfit.functions.binding import Binding
 from metricfit.functions.expression import Constant, Entries, nodes_of
 from metricfit.functions.extremes import Largest, largest, magnitude, smallest
-from metricfit.functions.matrices import dense
 from metricfit.functions.linear import Linear, of_matrix
+from metricfit.functions.matrices import dense
 from metricfit.functions.nonlinear import Product, Quotient, Smooth
 from metricfit.functions.sums import Stack, Sum, Total, negative
 from metricfit.problem import Problem

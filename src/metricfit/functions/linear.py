@@ -15,8 +15,8 @@ from metricfit.types import FloatArray, IntArray
 class Linear:
     """A batch of linear functions of one n x k matrix: ``q`` rows of coefficients on each of its parts.
 
-    The parts are arrays, sparse ones where they are large. ``full`` stands alone; ``diagonal``, ``column`` and ``row`` add up. Missing
-    parts are zero.
+    The parts are arrays, sparse ones where they are large. ``full`` stands alone; ``diagonal``, ``column`` and ``row``
+    add up. Missing parts are zero.
     """
 
     diagonal: Any = None

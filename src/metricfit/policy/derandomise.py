@@ -90,7 +90,10 @@ class Cell:
         A cheaper decision is taken by the rows that come nearest to it, a dearer one is left by those to which another
         is nearly as cheap; so the rows that change are known without deciding all of them again.
         """
-        costs, rows = self.everything @ expand(loss[None], self.layout, self.axes)[0], np.arange(len(self.all_mass))
+        costs, rows = (
+            self.everything @ expand(loss[None], self.layout, self.axes)[0],
+            np.arange(len(self.all_mass)),
+        )
         made = cheapest(costs)
         least = costs[rows, made]
         others = costs.copy()
@@ -228,7 +231,9 @@ def deterministic(
             if np.isinf(toll):
                 return ranks(points)
             broken = np.maximum(program.violations(points), 0.0)
-            return [(0.0, merit) for merit in (program.objective.value(points)[:, 0] + toll * broken).tolist()]
+            return [
+                (0.0, merit) for merit in (program.objective.value(points)[:, 0] + toll * broken).tolist()
+            ]
 
         for a in mixed:
             moves, changes = cells[a].moves(chosen[a])

@@ -71,4 +71,3 @@ class LinearProgram:
             x, multipliers = np.array(answer.col_value), np.array(answer.row_dual)
             read(status == self.optimal, self.solver.modelStatusToString(status), x, multipliers)
         return x, multipliers
-

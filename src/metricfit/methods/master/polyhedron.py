@@ -116,6 +116,4 @@ class Polyhedron:
 
 def _column(rows: int, place: int, value: float) -> Any:
     """Return a matrix of nothing but its last column."""
-    return matrix_of(
-        np.arange(rows), np.full(rows, place), np.full(rows, value), (rows, place + 1)
-    )
+    return matrix_of(np.arange(rows), np.full(rows, place), np.full(rows, value), (rows, place + 1))

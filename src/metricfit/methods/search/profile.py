@@ -187,7 +187,9 @@ class Profile:
 
     def _risen(self, data: FloatArray, places: IntArray, ends: IntArray, size: int) -> FloatArray:
         """Return what the first rows add to u, so many as ``ends`` says; ``places`` are those of the statistic."""
-        if data.size and (places == places[0]).all():  # one cell, two decisions: all rows add to the same entries
+        if (
+            data.size and (places == places[0]).all()
+        ):  # one cell, two decisions: all rows add to the same entries
             sums = np.zeros((len(data) + 1, data.shape[1]))
             np.cumsum(data, axis=0, out=sums[1:])
             return (sums if ends.size == len(sums) else sums[ends]) @ dense(self.matrix[:, places[0]]).T
