@@ -39,9 +39,9 @@ class Calibrated:
     --------
     >>> print(Calibrated(0.6987, 0.7021))
     0.699; if the calibrated probabilities are right, no classifier exceeds 0.702
-    >>> print(Calibrated(0.6987, 0.7021).beside(0.75))
-    0.699; if the calibrated probabilities are right, no classifier exceeds 0.702; by labels this one does, by 0.048: \
-luck, or they are not right
+    >>> print(Calibrated(0.6987, 0.7021).beside(0.75, indent=4))
+    0.699; if the calibrated probabilities are right, no classifier exceeds 0.702
+        by labels this one does, by 0.048: luck, or they are not right
     """
 
     value: float
@@ -64,11 +64,12 @@ luck, or they are not right
         gain = value - self.bound if self._higher_is_better else self.bound - value
         return gain if np.isfinite(gain) and gain >= SHOWN else 0.0
 
-    def beside(self, value: float) -> str:
-        """Say the same beside the value that was reached by labels, which may be better than the bound."""
+    def beside(self, value: float, indent: int) -> str:
+        """Say the same beside the value that was reached by labels; a second line where it is beyond the bound."""
         beyond = self.beyond(value)
-        said = f"; by labels this one does, by {beyond:.3f}: luck, or they are not right" if beyond else ""
-        return f"{self}{said}"
+        if not beyond:
+            return str(self)
+        return f"{self}\n{' ' * indent}by labels this one does, by {beyond:.3f}: luck, or they are not right"
 
 
 @dataclass(frozen=True)

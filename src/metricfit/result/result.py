@@ -209,7 +209,7 @@ class Result:
             bound = (
                 "none claimed"
                 if self.calibrated is None
-                else f"none claimed; calibrated {self.calibrated.beside(self.value)}"
+                else f"none claimed; calibrated {self.calibrated.beside(self.value, indent=9)}"
             )
         lines = [
             self.problem,

@@ -239,4 +239,4 @@ def bound_text(result: Result) -> str:
         return f"{number(result.bound, 6)} (proven), gap {gap_text(result.gap)}"
     if result.calibrated is None:
         return "none claimed"
-    return f"none claimed; calibrated {result.calibrated.beside(result.value)}"
+    return f"none claimed; calibrated {result.calibrated.beside(result.value, indent=10)}"
