@@ -55,7 +55,8 @@ def label_factor(
     """Return by what to multiply expected counts of a mixture so that they follow the labels, shrunk by sampling error.
 
     ``rows`` is the (effective) number of rows. The logarithm of a ratio is moved towards 0 by the positive part of
-    James and Stein's rule: a ratio within two standard errors of 1 is left at 1.
+    James and Stein's rule: a ratio within two standard errors of 1 is left at 1. Of many ratios some are farther off by
+    chance, so that more is left: the universal threshold of Donoho and Johnstone.
 
     Examples
     --------
@@ -75,7 +76,8 @@ def label_factor(
     count = expected[hits] * rows
     error = np.sqrt((1 - np.clip(share, 0.0, 0.98)) / np.maximum(count, 0.5))
     ratio = np.log((counted[hits] * rows + 0.5) / (count + 0.5))
-    kept = np.maximum(0.0, 1 - (settings.standard_errors * error) ** 2 / np.maximum(ratio**2, 1e-12))
+    errors = max(settings.standard_errors, np.sqrt(2 * np.log(max(ratio.size, 1))))
+    kept = np.maximum(0.0, 1 - (errors * error) ** 2 / np.maximum(ratio**2, 1e-12))
     factor = np.ones_like(expected)
     most = np.log(settings.largest_ratio)
     factor[hits] = np.exp(np.clip(kept * ratio, -most, most))

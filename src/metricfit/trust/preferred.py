@@ -56,7 +56,9 @@ def preferred(
         found = _most_gain(problem, raw, walk, policy, best)
     else:
         found = _not_below(raw, _better_plain(raw), walk, best)
-    if found[0] is raw or not searched or (given.n_rows or 0) * given.axes.n > settings.few_entries:
+    few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
+    # Of metrics without a convex form the calibrated answer is a direct search itself.
+    if found[0] is raw or not (searched and few) or ColumnGeneration().refusal(program) is not None:
         return found
     rival = _direct(raw, tries=1)
     luck = settings.rows_by_luck * weights / max(given.effective_rows, 1.0)
