@@ -58,13 +58,17 @@ def preferred(
         found = _not_below(raw, _better_plain(raw), walk, best)
     few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
     # Of metrics without a convex form the calibrated answer is a direct search itself.
-    if found[0] is raw or not (searched and few) or ColumnGeneration().refusal(program) is not None:
-        return found
+    if found[0] is walk and searched and few and ColumnGeneration().refusal(program) is None:
+        return _unless_far_behind(raw, walk, best, settings.rows_by_luck * weights)
+    return found
+
+
+def _unless_far_behind(raw: Walk, walk: Walk, best: Iterate, rows_by_luck: float) -> tuple[Walk, Iterate]:
+    """Return a direct search where it gains more than so many rows that luck may give, else the answer of the walk."""
     rival = _direct(raw, tries=1)
-    luck = settings.rows_by_luck * weights / max(given.effective_rows, 1.0)
-    if rival is None or _gain(raw, rival, *found) <= luck:
-        return found
-    return _not_below(raw, rival, *found)
+    if rival is None or _gain(raw, rival, walk, best) * raw.oracle.effective_rows <= rows_by_luck:
+        return walk, best
+    return _not_below(raw, rival, walk, best)
 
 
 def _within_limits(
