@@ -149,8 +149,9 @@ def main() -> None:
                 seconds, found = best(solve, options.repeats)
                 read = min(read, best(proba.sum, 5)[0])
                 print(
-                    f"{case.name:26} {confusion:10} {threads:7d} {1e3 * read:8.2f} {seconds:8.3f} {seconds / read:6.1f} "
-                    f"{bar or '':>4} {found.n_oracle_calls:5d} {found.gap:8.1e} {found.value:8.5f} {found.status}",
+                    f"{case.name:26} {confusion:10} {threads:7d} {1e3 * read:8.2f} {seconds:8.3f} "
+                    f"{seconds / read:6.1f} {bar or '':>4} {found.n_oracle_calls:5d} "
+                    f"{found.gap:8.1e} {found.value:8.5f} {found.status}",
                     flush=True,
                 )
             if options.against and confusion != "calibrated":
