@@ -28,7 +28,7 @@ from metricfit.exceptions import UnconfirmedError
 from metricfit.policy.evaluation import evidence_of
 
 OBJECTIVE = mf.g_mean()
-LEVELS = (0.95, 0.5)
+PARTS = ("expected", "0.95", "0.5")
 # Draws on which the cost of `expected` is timed, which takes a solve more; the first one warms up.
 TIMED = range(1, 12)
 
@@ -50,7 +50,7 @@ def seconds(work: Any) -> tuple[Any, float]:
     return made, time.process_time() - start
 
 
-def run(case: Case, rows: int, draw: int) -> dict[str, Any]:
+def run(case: Case, rows: int, draw: int, parts: list[str]) -> dict[str, Any]:
     """Return what became of one draw."""
     whole, constraints = case
     part = whole.draw(rows, draw)
@@ -62,10 +62,10 @@ def run(case: Case, rows: int, draw: int) -> dict[str, Any]:
 
     found: dict[str, Any] = {}
     try:
-        result, both = seconds(lambda: solved(expect=True))
+        result, both = seconds(lambda: solved(expect="expected" in parts))
     except mf.InfeasibleError:
         return found
-    if draw in TIMED:
+    if draw in TIMED and "expected" in parts:
         found["cost"] = both / seconds(solved)[1] - 1
     found["plain"] = judged(result, constraints, whole)
     expected = result.expected
@@ -73,29 +73,30 @@ def run(case: Case, rows: int, draw: int) -> dict[str, Any]:
         found["covered"] = bool(expected.low <= found["plain"]["value"] <= expected.high)
         pairs = zip(expected.constraints, found["plain"]["constraints"], strict=True)
         found["held"] = [bool(e.low <= v <= e.high) for e, v in pairs]
-    for level in LEVELS:
+    for level in sorted({"0.95", "0.5"} & set(parts)):
         try:
-            sure = solved(confidence=level)
+            sure = solved(confidence=float(level))
         except (UnconfirmedError, mf.InfeasibleError):
+            found[level] = None
             continue
-        found[str(level)] = judged(sure, constraints, whole)
+        found[level] = judged(sure, constraints, whole)
     return found
 
 
 def line(name: str, draws: list[dict[str, Any]]) -> str:
     """Return the row of the table of one problem."""
     answered = [d for d in draws if "plain" in d]
-    sure = [d for d in answered if "0.95" in d]
+    sure = [d for d in answered if d.get("0.95")]
 
     def share(values: list) -> str:
         return f"{np.mean(values):.3f}" if values else "-"
 
     def broken(kind: str) -> str:
-        return share([d[kind]["broken"] for d in answered if kind in d])
+        return share([d[kind]["broken"] for d in answered if d.get(kind)])
 
     bar = 0.05 + 2 * np.sqrt(0.05 * 0.95 / max(len(sure), 1))
     price = np.mean([d["plain"]["value"] - d["0.95"]["value"] for d in sure]) if sure else np.nan
-    none = len(answered) - len(sure)
+    none = sum("0.95" in d and d["0.95"] is None for d in answered)
     covered = share([d["covered"] for d in answered if "covered" in d])
     held = share([one for d in answered for one in d.get("held", ())])
     cost = np.median([d["cost"] for d in answered if "cost" in d] or [np.nan])
@@ -121,6 +122,7 @@ def main() -> None:
     parser.add_argument(
         "--data", nargs="+", default=[], help="data sets of the paper, in place of generated rows"
     )
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS, help="what to look at")
     parser.add_argument("--out", type=Path, default=Path("new_rows.jsonl"))
     parser.add_argument("--table", action="store_true", help="print the table of what is in the file")
     options = parser.parse_args()
@@ -141,7 +143,7 @@ def main() -> None:
             for name, case in cases.items():
                 if draw in done.setdefault(name, {}):
                     continue
-                done[name][draw] = run(case, options.rows, draw)
+                done[name][draw] = run(case, options.rows, draw, options.parts)
                 with options.out.open("a") as file:
                     file.write(json.dumps({"problem": name, "draw": draw, "found": done[name][draw]}) + "\n")
     print(HEAD)

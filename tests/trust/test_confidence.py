@@ -14,7 +14,8 @@ import metricfit as mf
 from metricfit.exceptions import UnconfirmedError
 from metricfit.oracles import Rows
 from metricfit.problem import Problem
-from metricfit.trust.confidence import FROZEN_SHARE, confirm, kept_apart, most_cautious
+from metricfit.trust.confidence import FROZEN_SHARE, confirm, kept_apart
+from metricfit.trust.path import most_cautious
 
 
 def population(n: int, seed: int):

@@ -1,0 +1,150 @@
+"""The path of policies that confidence tests: from cautious to bold, each with its limits tightened by less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from metricfit.data.rows import Rows
+from metricfit.exceptions import InfeasibleError
+from metricfit.functions.binding import Binding
+from metricfit.intervals import Evidence, estimate
+from metricfit.intervals.estimate import standard_error
+from metricfit.metrics.base import Absolute, Sliced
+from metricfit.metrics.comparison import Disparity
+from metricfit.metrics.constraint import Constraint
+from metricfit.metrics.rates import Distance, Named
+from metricfit.problem import Problem
+from metricfit.trust.claims import claims
+from metricfit.trust.p_values import Decided, Tested, p_value
+from metricfit.types import FloatArray
+
+# By how many standard errors the limits are tightened where the path may begin, from cautious to bold.
+CAUTIOUS = (6.0, 5.0, 4.0, 3.5, 3.0, 2.5, 2.0, 1.5, 1.0, 0.5, 0.0)
+# A policy to begin with should pass by far: in spite of so many standard errors of what tuning and kept rows differ by.
+CLEARLY = 2.0
+# The path goes on in steps of a part of where it is, and not less. Below 0 the limits are looser than asked for: the
+# tuning rows may be the harder ones, and the kept ones decide.
+FASTER, BOLDER, BOLDEST = 0.15, 0.2, -4.0
+# How much of the way to the last value that a metric can have a limit may be tightened.
+NEARLY = 0.9
+ROUNDING = 1e-9
+
+Refit = Callable[[Problem, Any], Any]
+
+
+class Path:
+    """The policies from cautious to bold, and the rows that test them."""
+
+    def __init__(self, problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit) -> None:
+        self.problem, self.tuning, self.kept, self.level, self.refit = problem, tuning, kept, level, refit
+        self.all_rows = tuning.joined(kept)
+        self.base = refit(problem, None)
+        self.free = refit(replace(problem, constraints=()), self.base) if problem.constraints else self.base
+        seen = Decided.by(self.base.policy, tuning).evidence
+        grown = np.sqrt(len(tuning) / len(kept))
+        self.errors = [sampling_error(c, seen) * grown for c in problem.constraints]
+        self.ends = [most_cautious(c, self.tuning) for c in problem.constraints]
+        free = Decided.by(self.free.policy, tuning).evidence
+        self.unbound = [estimate(c.metric, free).value for c in problem.constraints]
+        # As many tuning rows as there are kept ones foretell how the kept ones will test.
+        self.rehearsal = tuning.take(np.resize(np.random.default_rng(0).permutation(len(tuning)), len(kept)))
+
+    def margins(self, step: float) -> list[float]:
+        """Return by how much each limit is tightened; never as far as the last value that a metric can have."""
+        found = []
+        for c, error, end in zip(self.problem.constraints, self.errors, self.ends, strict=True):
+            found.append(min(step * error, NEARLY * abs(end - c.limit)))
+        return found
+
+    def tightened(self, step: float) -> Problem:
+        """Return the problem with its limits tightened by so many standard errors."""
+        moved = [
+            replace(c, limit=c.limit + (m if c.sense == ">=" else -m))
+            for c, m in zip(self.problem.constraints, self.margins(step), strict=True)
+        ]
+        return replace(self.problem, constraints=tuple(moved))
+
+    def settled(self, step: float) -> bool:
+        """Return whether limits tightened so bind nothing: the policy without limits is then the best."""
+        pairs = zip(self.tightened(step).constraints, self.unbound, strict=True)
+        return all((value >= c.limit) if c.sense == ">=" else (value <= c.limit) for c, value in pairs)
+
+    def policy(self, step: float, start: Any) -> Any:
+        """Return the result of limits tightened by so many standard errors."""
+        if self.settled(step):
+            return self.free
+        return self.base if step == 0 else self.refit(self.tightened(step), start)
+
+    def bolder(self, step: float, boldest: float) -> float:
+        """Return the next step of the path."""
+        return max(boldest, step - max(BOLDER, FASTER * step))
+
+    def beginning(self) -> tuple[float, Any]:
+        """Return step and result of the most cautious policy that should pass by far; else of the likeliest."""
+        normal = NormalDist()
+        apart = np.sqrt(1 + len(self.kept) / len(self.tuning))
+        clearly = normal.cdf(normal.inv_cdf(1 - self.level) - CLEARLY * apart)
+        likeliest: tuple[float, float, Any] | None = None
+        for step in CAUTIOUS:
+            try:
+                result = self.policy(step, self.base)
+            except InfeasibleError:
+                continue
+            foretold = max(t.p for t in self._tests(result.policy, self.rehearsal))
+            if likeliest is None or foretold < likeliest[0]:
+                likeliest = foretold, step, result
+            if foretold <= clearly:
+                break
+        if likeliest is None:
+            return 0.0, self.base
+        return likeliest[1], likeliest[2]
+
+    def holds(self, policy: Any) -> bool:
+        """Return whether all constraints hold by the labels of all rows together."""
+        confusion = Decided.by(policy, self.all_rows).evidence.confusion
+        away = [(c.metric(confusion) - c.limit, c.sense) for c in self.problem.constraints]
+        return all(room >= -ROUNDING if sense == ">=" else room <= ROUNDING for room, sense in away)
+
+    def test(self, policy: Any) -> list[Tested]:
+        """Return for each constraint the largest p-value of its claims on the kept rows."""
+        return self._tests(policy, self.kept)
+
+    def _tests(self, policy: Any, rows: Rows) -> list[Tested]:
+        decided, before = Decided.by(policy, rows), Decided.by(policy, self.tuning)
+        return [largest(c, decided, before, self.level) for c in self.problem.constraints]
+
+
+def sampling_error(constraint: Constraint, seen: Evidence) -> float:
+    """Return the standard error of a constraint's metric; that of a share of one half where there is none to see."""
+    found = standard_error(constraint.metric, seen)
+    return found if found > 0 else 0.5 / float(np.sqrt(seen.effective_rows))
+
+
+def most_cautious(constraint: Constraint, rows: Rows) -> float:
+    """Return the value farthest inside the limit that the constraint's metric can have."""
+    metric = constraint.metric
+    while isinstance(metric, Sliced | Named):
+        metric = metric.metric
+    low, high = Binding.of(rows.axes, rows.margins()).take(constraint.metric).reach()
+    if constraint.sense == ">=":
+        return float(high[0])
+    # What is the largest of differences both ways is never below 0.
+    return max(float(low[0]), 0.0) if isinstance(metric, Disparity | Distance | Absolute) else float(low[0])
+
+
+def each_tested(constraint: Constraint, decided: Decided, before: Decided, level: float) -> list[Tested]:
+    """Return how each claim of a constraint is tested."""
+    margins: FloatArray = before.rows.margins()
+    found = claims(constraint, before.rows.axes, margins)
+    return [p_value(claim, decided, before, level) for claim in found]
+
+
+def largest(constraint: Constraint, decided: Decided, before: Decided, level: float) -> Tested:
+    """Return the claim of a constraint that is the hardest to show."""
+    found = each_tested(constraint, decided, before, level)
+    return max(found, key=lambda test: test.p, default=Tested(0.0, "always true"))
