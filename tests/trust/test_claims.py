@@ -86,6 +86,19 @@ def test_tests_are_chosen_by_the_margin_they_need():
     assert names[1.0].p < 1e-3 < names[0.02].p
 
 
+@pytest.mark.parametrize("share", [0.04, 0.12, 0.19, 0.5])
+def test_groups_alike_are_confirmed_whatever_their_shares(share):
+    """300 rows of each cell would do; the larger group is close to all rows by itself."""
+    axes = Axes((0, 1), (), Cells(("group",), ((0,), (1,))))
+    small = round(6000 * share)
+    group = np.repeat([0, 1], [6000 - small, small]).astype(np.int32)
+    positive = np.arange(6000) % 2
+    rows = Decided(rows_of(positive, group, axes), np.eye(2)[positive])
+    constraint = mf.demographic_parity(over="group") <= 0.15
+    margins = np.array([[1 - share] * 2, [share] * 2]) / 2
+    assert max(p_value(c, rows, rows, 0.95).p for c in claims(constraint, axes, margins)) < 0.01
+
+
 def test_the_value_of_a_cleared_rate_is_the_metric():
     rng = np.random.default_rng(0)
     y, group = rng.integers(0, 3, 300), rng.integers(0, 2, 300).astype(np.int32)

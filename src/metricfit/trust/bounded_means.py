@@ -16,7 +16,7 @@ from metricfit.types import FloatArray
 BOLDEST = 0.75
 SEED = 0
 # The error probability of the shares left out of a comparison of two, and how many of the others are looked at.
-LEFT_OUT, GRID = 1e-4, 40
+LEFT_OUT, GRID = 1e-10, 60
 TINY = 1e-9
 
 

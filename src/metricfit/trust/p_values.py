@@ -29,6 +29,9 @@ from metricfit.types import FloatArray
 
 # Shares of a group that are looked at: so many standard errors from the one found, and all rows.
 AWAY = (-2.0, 0.0, 2.0, 5.0)
+# The most that a group's share weighs beside the difference. It would weigh more where a group is so small that the
+# limit allows for any difference, which needs no weighing.
+HEAVIEST = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +178,7 @@ def _gap(claim: GapClaim, kept: Decided, before: Decided, level: float) -> Teste
     # What not knowing the share adds to the standard error of the product, beside what the difference has.
     unknown = claim.limit / share**2 * np.sqrt(share * (1 - share) / rows)
     error = np.sqrt(drawn * (known[0].size + known[1].size) / rows)
-    weight = unknown / (unknown + error) if unknown + error > 0 else 0.5
+    weight = min(unknown / (unknown + error), HEAVIEST) if unknown + error > 0 else 0.0
     return Tested(_with_share(claim.limit, (first, second)[places].size, rows, weight, tested), kind)
 
 
