@@ -16,7 +16,7 @@ from metricfit.oracles.base import Counting, OracleBase
 from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
-from metricfit.result import Calibrated, ConstraintRecord, Deterministic, Origin, Result
+from metricfit.result import ConstraintRecord, Deterministic, Origin, Result
 from metricfit.solving.answer import alone_of, with_single
 from metricfit.solving.door import DEFAULTS, solve
 from metricfit.solving.provenance import judge_of, judging_rows, provenance_of
@@ -75,7 +75,6 @@ def _by_labels(problem: Problem, oracle: PluginOracle, kept: Rows, result: Resul
     """Return a result as one of the counted labels of all rows, tuning and kept ones, which knows no bound."""
     whole = oracle.on(oracle.rows.joined(kept))
     confusion = evidence(result.policy, whole.rows).confusion
-    guide = Calibrated(result.value, result.bound, problem.sign < 0)
     made = replace(
         result,
         confusion=confusion,
@@ -84,7 +83,7 @@ def _by_labels(problem: Problem, oracle: PluginOracle, kept: Rows, result: Resul
         gap=float("inf"),
         certified=False,
         status="searched",
-        calibrated=result.calibrated or guide,
+        calibrated=None,  # a bound for other limits, on a quarter of the rows
         _judge=judge_of(problem, whole, result.policy),
     )
     return replace(made, deterministic=_alone_by_labels(problem, whole.rows, made))
