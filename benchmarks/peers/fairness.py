@@ -10,7 +10,8 @@ overall; the others: between pairs of groups; ThresholdOptimizer has no toleranc
 then given the violation that the tool itself has on its tuning rows, in the same meaning, so that objectives can be
 compared: the last column. For ExponentiatedGradient, whose own training rows flatter it, the last column also compares
 at the violation that it has on new rows. Seconds are processor time of one thread: on our side without the base model,
-which is trained once for all constraints. Numbers are means over splits; of the violation on tuned rows the largest.
+which is trained once for all constraints (for a blind policy its seconds stand in brackets). Numbers are means over
+splits; of the violation on tuned rows the largest. ``--sets large`` has the seconds of solves with many cells.
 """
 
 from __future__ import annotations
@@ -328,7 +329,9 @@ def main() -> None:
     names = [*REAL, "generated", "classes", "large"]
     parser.add_argument("--sets", nargs="*", default=names, choices=names)
     parser.add_argument("--limit", type=float, default=0.05)
-    parser.add_argument("--seconds", type=int, default=300, help="after which a tool is stopped")
+    parser.add_argument(
+        "--seconds", type=int, default=300, help="of processor time, after which a tool is stopped"
+    )
     parser.add_argument("--splits", type=int, default=5)
     options = parser.parse_args()
     warnings.simplefilter("ignore", mf.exceptions.FewRowsWarning)
