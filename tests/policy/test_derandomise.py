@@ -96,7 +96,9 @@ def test_moves_count_the_rows_that_change(blind):
     moves, changes = cell.moves(losses[0])
     _, before = cell.moved(losses[0], 0, 0.0)
     assert len(moves) == len(changes) > 3 * n
-    assert np.count_nonzero(np.abs(changes).max(axis=1)) > len(moves) / 2  # rows wrong before and after add nothing
+    assert (
+        np.count_nonzero(np.abs(changes).max(axis=1)) > len(moves) / 2
+    )  # rows wrong before and after add nothing
     for (column, step), change in zip(moves, changes, strict=True):
         _, after = cell.moved(losses[0], column, step)
         np.testing.assert_allclose(after - before, change, atol=1e-12)
