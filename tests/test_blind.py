@@ -193,3 +193,30 @@ def test_a_class_that_a_cell_lacks_has_no_probability_there():
     assert joint.shape == (30, 4)
     assert not joint[:, 3].any()
     np.testing.assert_allclose(joint.sum(axis=1), 1.0)
+
+
+class Counted(LogisticRegression):
+    """Logistic regression that counts its fits to two labels: those of a model of the class, then of the cell."""
+
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        Counted.fits += len(np.unique(y)) == 2
+        return super().fit(X, y, sample_weight)
+
+
+def test_a_model_that_the_first_fold_shows_to_be_worse_is_fitted_to_no_other():
+    """Groups lie to either side of one class: pairs are Gaussian, but the class is no linear function of x."""
+    rng = np.random.default_rng(0)
+    y, cell = rng.integers(0, 2, 1500), rng.integers(0, 2, 1500)
+    side = np.where(y == 1, 2 * cell - 1, 0) * 4.0
+    X, pairs = (
+        np.stack([side, cell * 2.0], axis=1) + rng.normal(size=(1500, 2)),
+        (cell * 2 + y).astype(np.int32),
+    )
+    Counted.fits = 0
+    how = {"cv": 3, "sample_weight": None, "n_jobs": None}
+    model, held_out = fit_joint(Counted(), X, pairs, 2, np.array([0, 1]), **how)
+    assert not isinstance(model.model, ClassThenCell)
+    assert held_out.whole(1500)
+    assert Counted.fits == 3  # the class, and the cells of both classes, in one fold of three

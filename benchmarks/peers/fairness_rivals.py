@@ -4,7 +4,7 @@ python fairness_rivals.py FOLDER LIMIT SECONDS
 
 ``rows.npz`` has the features of the training and tuning rows (``X``, ``y``, ``group``), the base model's probability
 of class 1 for tuning and new rows (``tune``, ``new``), their groups, and the new rows' features. Only the call that
-fits is timed, in processor time. A tool that takes more than SECONDS is stopped.
+fits is timed, in processor time. A tool that takes more than SECONDS of it is stopped.
 """
 
 from __future__ import annotations
@@ -130,16 +130,16 @@ def stop(signum: int, frame: object) -> None:
 
 def main(folder: Path, limit: float, seconds: int) -> None:
     rows = dict(np.load(folder / "rows.npz"))
-    signal.signal(signal.SIGALRM, stop)
+    signal.signal(signal.SIGPROF, stop)
     told = {}
     for name, tool in TOOLS.items():
         for constraint in ("parity", "opportunity", "odds"):
             start = time.process_time()
-            signal.alarm(seconds)
+            signal.setitimer(signal.ITIMER_PROF, seconds)
             try:
                 tuned, new = tool(rows, constraint, limit)
                 told[f"{name} {constraint}"] = time.process_time() - start
-                signal.alarm(0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
                 np.savez(
                     folder / f"{name} {constraint}.npz", tuned=np.asarray(tuned()), new=np.asarray(new())
                 )
@@ -148,7 +148,7 @@ def main(folder: Path, limit: float, seconds: int) -> None:
             except Exception as error:  # a tool that cannot do it says so in the table
                 told[f"{name} {constraint}"] = f"{type(error).__name__}: {error}"[:80]
             finally:
-                signal.alarm(0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
     (folder / "told.json").write_text(json.dumps(told))
 
 

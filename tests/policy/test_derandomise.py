@@ -6,6 +6,11 @@ import numpy as np
 import pytest
 
 import metricfit as mf
+from metricfit.data.axes import Axes
+from metricfit.data.layout import expand, shape_of
+from metricfit.oracles import Rows
+from metricfit.policy.derandomise import Cell, decided
+from metricfit.problem import Problem
 
 
 def problem(seed: int):
@@ -73,3 +78,42 @@ def test_few_different_probabilities_keep_the_limit_first():
     assert (made[y == 1] == 1).mean() >= 0.7
     assert result.deterministic.violation <= 0
     assert result.deterministic.loss >= 0
+
+
+@pytest.mark.parametrize("blind", [False, True])
+def test_moves_count_the_rows_that_change(blind):
+    """What a move adds to u, counted by the rows that it changes, is what deciding all rows again gives."""
+    proba, y, group = problem(2)
+    n = proba.shape[1]
+    if blind:
+        joint = np.stack([proba * 0.3, proba * 0.7], axis=1)
+        rows = Rows.of(joint, y, sensitive_features=group % 2, blind=True)
+    else:
+        rows = Rows.of(proba, y)
+    program = Problem.of("g_mean", [mf.recall(0) >= 0.5]).bind(rows.axes, rows.margins())
+    losses = np.random.default_rng(0).random((2, *shape_of(program.layout, program.axes)[1:]))
+    cell = Cell(program, rows, False, 0, losses)
+    moves, changes = cell.moves(losses[0])
+    _, before = cell.moved(losses[0], 0, 0.0)
+    assert len(moves) == len(changes) > 3 * n
+    assert (
+        np.count_nonzero(np.abs(changes).max(axis=1)) > len(moves) / 2
+    )  # rows wrong before and after add nothing
+    for (column, step), change in zip(moves, changes, strict=True):
+        _, after = cell.moved(losses[0], column, step)
+        np.testing.assert_allclose(after - before, change, atol=1e-12)
+
+
+def test_equally_near_rows_change_together():
+    proba = np.repeat([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]], [5, 40, 5], axis=0)
+    rows = Rows.of(proba, np.arange(50) % 2)
+    program = Problem.of("accuracy").bind(rows.axes, rows.margins())
+    loss = np.array([[-1.0, -1.0], [0.0, 0.0]])
+    cell = Cell(program, rows, False, 0, loss[None])
+    made = {
+        int(decided(proba, expand(cell.moved(loss, *move)[0][None], "diagonal", Axes((0, 1)))[0]).sum())
+        for move in cell.moves(loss)[0]
+    }
+    assert made == {
+        45
+    }  # the 40 in the middle follow the 5 that are decided so; no other set of rows has an end
