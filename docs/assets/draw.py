@@ -74,6 +74,7 @@ def first(pictures: dict[str, Any], style: str) -> Any:
 
 
 def main() -> None:
+    """Draw them all, in the style and into the folder that the command names, if it does."""
     plt.rcParams["svg.hashsalt"] = (
         "metricfit"  # equal names of parts each time, so that only changes are changes
     )
