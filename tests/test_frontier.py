@@ -101,25 +101,16 @@ def test_counted_labels_are_monotone_too(data):
         assert mf.g_mean()(confusion) == pytest.approx(point.result.value, abs=1e-9)
 
 
-def far_from_right(rows, random_state):
-    """Probabilities of three classes that name the right class only after they have been turned about, and labels."""
-    random = np.random.default_rng(random_state)
-    y = random.choice(3, size=rows, p=[0.7, 0.2, 0.1])
-    scores = random.normal(size=(rows, 3)) + 1.5 * np.eye(3)[y]
-    proba = np.exp(2 * scores + [0.0, 1.0, -1.0])
-    return proba / proba.sum(axis=1, keepdims=True), y
-
-
-def test_many_levels_of_labels_are_no_worse_than_single_solves():
-    """Levels are mixed and searched; whether calibrated or given probabilities serve best, rules on both are there."""
-    proba, y = far_from_right(3000, 0)
-    levels = np.linspace(0.35, 0.6, 12)
-    front = mf.frontier(proba, y, "g_mean", mf.precision(2), levels)
-    for point in front.points[::3]:
-        alone = mf.optimize(proba, y, "g_mean", [mf.precision(2) >= point.levels[0]])
+def test_many_levels_of_labels_are_no_worse_than_single_solves(data):
+    """Levels without a solve of their own are searched; mixtures of the anchors' rules alone are .009 below at .783."""
+    levels = np.linspace(0.5, 0.9, 25)
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels)
+    for place in (5, 17):
+        point = front[place]
+        alone = mf.optimize(data.proba, data.y, "g_mean", [mf.precision("fraud") >= levels[place]])
         assert point.result.value >= alone.value - 0.002
-        seen = point.result.policy.evaluate(proba, y).set_index("metric")["value"]
-        assert seen["precision(2)"] >= point.levels[0] - 1e-9
+        seen = point.result.policy.evaluate(data.proba, data.y).set_index("metric")["value"]
+        assert seen["precision('fraud')"] >= levels[place] - 1e-9
         assert seen["g_mean()"] == pytest.approx(point.result.value, abs=1e-9)
 
 

@@ -64,11 +64,19 @@ def parse(text: str) -> Metric | Constraint:
             tree = ast.parse(text.strip(), mode="eval")
         found = _Reader(text.strip()).read(tree.body)
     except (SyntaxError, RecursionError, MemoryError, OverflowError) as error:
-        why = {SyntaxError: getattr(error, "msg", ""), OverflowError: "a number is too large"}
+        why = {SyntaxError: _syntax(text, error), OverflowError: "a number is too large"}
         raise ValueError(f"cannot read {brief(text)}: {why.get(type(error), TOO_DEEP)}") from None
     if not isinstance(found, Metric | Constraint):
         raise ValueError(f"{brief(text)} is neither a metric nor a constraint")
     return found
+
+
+def _syntax(text: str, error: BaseException) -> str:
+    """Return what is wrong with a text that cannot be read, and at which of its characters, from 1."""
+    if not isinstance(error, SyntaxError) or error.offset is None or error.lineno != 1:
+        return getattr(error, "msg", "")
+    place = max(error.offset, 1) + len(text) - len(text.lstrip())
+    return f"{error.msg} at character {place}" + (", the end" if place > len(text.rstrip()) else "")
 
 
 class _Reader:
