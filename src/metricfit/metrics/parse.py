@@ -71,12 +71,30 @@ def parse(text: str) -> Metric | Constraint:
     return found
 
 
+def character_of(text: str, error: SyntaxError) -> int | None:
+    """Return the character, from 1, at which Python could not read a text on; None where it does not say.
+
+    Examples
+    --------
+    >>> try:
+    ...     ast.parse("g_mean >=", mode="eval")
+    ... except SyntaxError as error:
+    ...     character_of("g_mean >=", error)
+    10
+    """
+    if error.offset is None or error.lineno != 1:
+        return None
+    if error.offset < 1:  # the end came too early
+        return len(text.rstrip()) + 1
+    return error.offset + len(text) - len(text.lstrip())
+
+
 def _syntax(text: str, error: BaseException) -> str:
-    """Return what is wrong with a text that cannot be read, and at which of its characters, from 1."""
-    if not isinstance(error, SyntaxError) or error.offset is None or error.lineno != 1:
+    place = character_of(text, error) if isinstance(error, SyntaxError) else None
+    if place is None:
         return getattr(error, "msg", "")
-    place = max(error.offset, 1) + len(text) - len(text.lstrip())
-    return f"{error.msg} at character {place}" + (", the end" if place > len(text.rstrip()) else "")
+    end = ", the end" if place > len(text.rstrip()) else ""
+    return f"{getattr(error, 'msg', '')} at character {place}{end}"
 
 
 class _Reader:
