@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 
 import metricfit as mf
+from metricfit.data.axes import Axes
+from metricfit.data.layout import statistic
 from metricfit.datasets import make_fraud_triage
 from metricfit.exceptions import Unsolved
+from metricfit.methods import Iterate
 from metricfit.methods.master.master import Master
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.remembering import Remembering
+from metricfit.problem import Problem
+from metricfit.tradeoff.between import between
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +99,45 @@ def test_counted_labels_are_monotone_too(data):
         confusion = mf.Confusion(counts[None] / counts.sum(), point.result.confusion.axes)
         assert mf.precision("fraud")(confusion) >= point.levels[0] - 1e-9
         assert mf.g_mean()(confusion) == pytest.approx(point.result.value, abs=1e-9)
+
+
+def test_many_levels_of_labels_are_no_worse_than_single_solves(data):
+    """Levels without a solve of their own are searched; mixtures of the anchors' rules alone are .009 below at .783."""
+    levels = np.linspace(0.5, 0.9, 25)
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels)
+    for place in (5, 17):
+        point = front[place]
+        alone = mf.optimize(data.proba, data.y, "g_mean", [mf.precision("fraud") >= levels[place]])
+        assert point.result.value >= alone.value - 0.002
+        seen = point.result.policy.evaluate(data.proba, data.y).set_index("metric")["value"]
+        assert seen["precision('fraud')"] >= levels[place] - 1e-9
+        assert seen["g_mean()"] == pytest.approx(point.result.value, abs=1e-9)
+
+
+def test_between_two_levels_the_looser_mixture_is_kept_as_far_as_it_can_be():
+    """Of 20 % and 60 % decided so, a floor of 30 % needs a quarter of the second, and one of 70 % cannot be kept."""
+    axes, margins = Axes((0, 1)), np.array([[0.5, 0.5]])
+
+    def at(floor):
+        program = Problem.of("accuracy", f"coverage(1) >= {floor}").bind(axes, margins)
+        mixtures = []
+        for place, covered in enumerate((0.2, 0.6)):
+            tensor = np.array([[[0.5 * (1 - covered), 0.5 * covered]] * 2])
+            weights = np.eye(2)[[place]][:, : place + 1]  # the looser one does not know the other's rule
+            mixtures.append(
+                Iterate(
+                    weights,
+                    program.vector(statistic(tensor, program.layout, axes)),
+                    multipliers=(np.ones(1) * place,),
+                )
+            )
+        return between(program, *mixtures)
+
+    found = at(0.3)
+    np.testing.assert_allclose(found.weights, [[0.75, 0.25]], atol=1e-5)
+    assert found.multipliers[0][0] == pytest.approx(0.25, abs=1e-5)
+    np.testing.assert_array_equal(at(0.1).weights, [[1.0, 0.0]])
+    assert at(0.7) is None
 
 
 def test_metrics_without_convexity_are_solved_level_by_level(data):

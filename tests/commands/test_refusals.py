@@ -52,7 +52,8 @@ def test_bad_tables_are_refused(folder, frame, capsys, name):
 BAD_FITS = {
     "metric": (["--subject-to", "precison('fraud') >= 0.9"], ["did you mean 'precision'?"]),
     "no constraint": (["--subject-to", "precision('fraud')"], ["comparisons"]),
-    "syntax": (["--subject-to", "precision('fraud' >= 0.9"], ["cannot read"]),
+    "syntax": (["--subject-to", "precision('fraud' >= 0.9"], ["cannot read", "at character 10"]),
+    "unfinished": (["--subject-to", "precision('fraud') >="], ["cannot read", "at character 22, the end"]),
     "class": (
         ["--subject-to", "recall('froud') >= 0.1"],
         ["--subject-to recall('froud'): unknown class 'froud'; did you mean 'fraud'?"],

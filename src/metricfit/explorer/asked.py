@@ -12,6 +12,7 @@ from metricfit.data.axes import Axes
 from metricfit.functions.binding import Binding
 from metricfit.messages import brief
 from metricfit.metrics import Constraint, Metric, parse
+from metricfit.metrics.parse import character_of
 from metricfit.options import CONFUSIONS
 from metricfit.oracles.base import Counting as Kind
 from metricfit.problem import Problem
@@ -112,6 +113,5 @@ def _character(text: Any) -> int | None:
         try:
             ast.parse(text.strip(), mode="eval")
         except SyntaxError as error:
-            before = len(text) - len(text.lstrip())
-            return None if error.offset is None else max(error.offset, 1) + before
+            return character_of(text, error)
     return None

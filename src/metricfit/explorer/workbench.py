@@ -87,7 +87,8 @@ class Workbench:
         others = tuple(c for k, c in enumerate(asked.problem.constraints) if k != place)
         problem = Problem(asked.problem.objective, others)
         options = replace(self.options, callback=turn.callback, derandomise=False)
-        with self._noted(asked):
+        with warnings.catch_warnings():  # they would speak of limits that nobody asked for
+            warnings.simplefilter("ignore")
             return trace(problem, [traded], levels, self.oracle(asked.kind), options)
 
     def finished(self, asked: Asked, turn: Turn) -> Result:

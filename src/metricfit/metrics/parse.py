@@ -64,11 +64,37 @@ def parse(text: str) -> Metric | Constraint:
             tree = ast.parse(text.strip(), mode="eval")
         found = _Reader(text.strip()).read(tree.body)
     except (SyntaxError, RecursionError, MemoryError, OverflowError) as error:
-        why = {SyntaxError: getattr(error, "msg", ""), OverflowError: "a number is too large"}
+        why = {SyntaxError: _syntax(text, error), OverflowError: "a number is too large"}
         raise ValueError(f"cannot read {brief(text)}: {why.get(type(error), TOO_DEEP)}") from None
     if not isinstance(found, Metric | Constraint):
         raise ValueError(f"{brief(text)} is neither a metric nor a constraint")
     return found
+
+
+def character_of(text: str, error: SyntaxError) -> int | None:
+    """Return the character, from 1, at which Python could not read a text on; None where it does not say.
+
+    Examples
+    --------
+    >>> try:
+    ...     ast.parse("g_mean >=", mode="eval")
+    ... except SyntaxError as error:
+    ...     character_of("g_mean >=", error)
+    10
+    """
+    if error.offset is None or error.lineno != 1:
+        return None
+    if error.offset < 1:  # the end came too early
+        return len(text.rstrip()) + 1
+    return error.offset + len(text) - len(text.lstrip())
+
+
+def _syntax(text: str, error: BaseException) -> str:
+    place = character_of(text, error) if isinstance(error, SyntaxError) else None
+    if place is None:
+        return getattr(error, "msg", "")
+    end = ", the end" if place > len(text.rstrip()) else ""
+    return f"{getattr(error, 'msg', '')} at character {place}{end}"
 
 
 class _Reader:

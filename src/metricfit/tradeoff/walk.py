@@ -27,8 +27,8 @@ from metricfit.tradeoff.points import Point
 FEW, ANCHORS, GRID_ANCHORS = 8, 3, 5
 # About how many of the mixed levels ask for more rules (of a grid all do), and for how many at most. By exact counts
 # the levels between them are then mixed of these levels' mixtures, which costs ten-thousandths of the value.
-# Counted labels are searched at each level that asks, which takes longer and makes up for having fewer of them.
-PRICED, SEARCHED, PRICES = 12, 8, 2
+# Rules on calibrated and on given probabilities are asked for both, which takes longer: then fewer levels ask.
+PRICED, PRICED_TWICE, PRICES = 12, 8, 2
 # The strictest of the levels that are chosen here, as a share of the way to what can just be kept: at its very end the
 # only policies are extreme ones, and a solver's rounding decides whether there is one.
 REACH = 0.995
@@ -60,7 +60,7 @@ class Walker:
             # Levels that ask for rules come first: those between them then have the rules of both sides. These go from
             # the strictest to the loosest, because the mixture of a stricter level keeps a looser one: a start for its
             # solver.
-            count = PRICED if self.oracle.exact or self.oracle.calibrates else SEARCHED
+            count = PRICED if len(self.mixer.shared) < 2 else PRICED_TWICE
             asking = order[:: max(len(order) // count, 1)] if single else order
             for levels in sorted({*asking, *solved}, key=order.index):
                 self._mix(levels, PRICES)

@@ -28,7 +28,7 @@ function complain(place, error) {
   const told = $(place);
   told.hidden = !error;
   if (!error) return;
-  told.textContent = error.at ? `${error.message} (character ${error.at})` : error.message;
+  told.textContent = error.message;
 }
 
 // Solving
