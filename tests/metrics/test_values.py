@@ -102,9 +102,21 @@ def test_rates_of_nothing_are_zero():
     confusion = Confusion.from_predictions(["a", "b", "b"], ["b", "b", "b"], classes=["a", "b"])
     assert mf.precision("a")(confusion) == 0
     assert mf.f_beta(1, "a")(confusion) == 0
-    assert mf.mcc()(confusion) == pytest.approx(0, abs=1e-9)
+    assert mf.mcc()(confusion) == 0
     assert mf.cohen_kappa()(confusion) == pytest.approx(0)
     assert mf.selective_accuracy()(Confusion.from_predictions(["a", "b"], ["?", "?"])) == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mcc_of_decisions_that_are_all_alike_is_exactly_zero(weighted):
+    """On any processor, however its sums are rounded: nothing divided by nearly nothing is no correlation."""
+    random = np.random.default_rng(0)
+    for classes in (2, 3, 5) * 40:
+        y = np.append(np.arange(classes), random.integers(0, classes, 20))
+        weight = 10 ** random.uniform(-3, 3, len(y)) if weighted else None
+        made = np.full(len(y), random.integers(classes))
+        confusion = Confusion.from_predictions(y, made, sample_weight=weight, classes=range(classes))
+        assert mf.mcc()(confusion) == 0
 
 
 def test_labels_may_be_of_any_kind():

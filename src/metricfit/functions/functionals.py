@@ -137,7 +137,8 @@ def rows_decided(c: Label) -> Functional:
         if np.all(b.axes.match >= 0):
             return rows_of(c)(b)
         row = unit(b.axes.n, b.axes.class_index(c))
-        return Linear(full=sp.kron(row, (b.axes.match >= 0).astype(float)[None], format="csr"))
+        decided = (b.axes.match >= 0).astype(float)[None]
+        return Linear(full=sp.kron(sp.csr_array(row), sp.csr_array(decided), format="csr"))
 
     return linear
 
