@@ -27,8 +27,9 @@ from metricfit.trust.bounded_means import (
 from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
 from metricfit.types import FloatArray
 
-# Shares of a group that are looked at: so many standard errors from the one found, and all rows.
-AWAY = (-2.0, 0.0, 2.0, 5.0)
+# Shares of a group that are looked at: so many standard errors from the one found, and so many on the way from it to
+# all rows. Between them the p-value changes little; of groups of few rows it is the largest far from what was found.
+AWAY, UPWARDS = (-8.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0, 8.0, 10.0), 40
 # The most that a group's share weighs beside the difference. It would weigh more where a group is so small that the
 # limit allows for any difference, which needs no weighing.
 HEAVIEST = 0.3
@@ -192,7 +193,9 @@ def _with_share(
     """
     here = named / rows
     off = float(np.sqrt(here * (1 - here) / rows))
-    shares = np.unique(np.clip(np.append(here + off * np.array(AWAY), 1.0), 1 / (2 * rows), 1.0))
+    least = 1 / (2 * rows)
+    upwards = np.geomspace(max(here, least), 1.0, UPWARDS)
+    shares = np.unique(np.clip(np.append(here + off * np.array(AWAY), upwards), least, 1.0))
     return max(both(tested(limit / share), at_most(named, rows, share), weight) for share in shares)
 
 
