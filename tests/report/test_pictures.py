@@ -1,6 +1,7 @@
 """Pictures show the numbers of the result, in either style, wherever they are drawn."""
 
 import pickle
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -121,6 +122,17 @@ def test_frontier_marks_the_result(result):
     mark = [line for line in display.ax_.lines if line.get_label() == "the limit asked for"]
     assert mark[0].get_xydata().tolist() == [[0.85, result.value]]
     assert [p.result.value for p in display.frontier][1] == pytest.approx(result.value, abs=2e-4)
+
+
+def test_a_mark_away_from_its_curve_is_explained(result):
+    """The same curve with a mark 0.01 below it, and on it."""
+    display = FrontierDisplay.from_result(result, 0, [0.5, 0.7, 0.85])
+    at = display.frontier.points[1]
+    for off, told in ((0.0, False), (0.01, True)):
+        mark = replace(at, result=replace(at.result, value=at.result.value - off))
+        words = FrontierDisplay(display.frontier, mark).describe()
+        assert ("away from the curve" in words) is told, words
+        assert "0.010" in words or not told
 
 
 def test_a_grid_has_a_line_for_each_level(data):

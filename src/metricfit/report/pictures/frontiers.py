@@ -16,6 +16,8 @@ from metricfit.tradeoff.monotone import monotone
 
 # Levels that a picture of a result has, and lines that a picture of a grid has at most.
 LEVELS, LINES = 25, 5
+# What a reader sees of a distance between a mark and a curve.
+SEEN = 2e-3
 
 
 class FrontierDisplay(Display):
@@ -102,7 +104,27 @@ class FrontierDisplay(Display):
         lost = len(front) - len(kept)
         goal = named(front.problem.objective, short=True)
         text = f"Best {goal} by the limit of the {names}: {', '.join(told)}"
-        return text + (f"; {lost} stricter levels cannot be kept." if lost else ".")
+        text += f"; {lost} stricter levels cannot be kept." if lost else "."
+        below = self._below()
+        if below >= SEEN:
+            text += (
+                f" The policy is {below:.3f} away from the curve, whose levels learn from each other: by counted "
+                "labels that finds more, some of it luck, and the policy leaves room to its limits."
+            )
+        return text
+
+    def _below(self) -> float:
+        """Return by how much the curve is better than the result at the limit asked for."""
+        if self.chosen is None or self.chosen.result is None or len(self.frontier.traded) > 1:
+            return 0.0
+        traded, (asked,), own = self.frontier.traded[0], self.chosen.levels, self.chosen.result.value
+        side = 1 if traded.sense == ">=" else -1
+        gains = [
+            -self.frontier.problem.sign * (point.result.value - own)
+            for point in self.frontier
+            if point.result is not None and side * point.levels[0] >= side * asked
+        ]
+        return max(gains, default=0.0)
 
     def _draw(self, axes: Any, style: Style) -> None:
         (ax,) = axes
