@@ -138,9 +138,7 @@ def _fitted(family: Family, floor: float, start: families.Point, rows: FoldedRow
 
 
 def _isotonic(rows: FoldedRows, best: Entry, settings: Settings) -> Iterator[Entry]:
-    """Yield the candidate with curves, unless it promises nothing or is worse than the best in the first fold."""
-    if not curves.promised(evaluate(best.logits, rows.labels)[1], rows.labels, rows.weights):
-        return
+    """Yield the candidate with curves, unless it is worse than the best so far in the first fold."""
     orders: list[IntArray] = [np.argsort(column) for column in rows.proba.T]
     logits, losses = np.empty_like(rows.proba), np.empty(len(rows.labels))
     for fold in rows.folds:

@@ -9,35 +9,6 @@ from metricfit.types import FloatArray, IntArray
 
 # Curves keep at most this many bends.
 KNOTS = 64
-# Bins in which the labels of a class are compared with its probabilities before curves are fitted.
-BINS = 16
-
-
-def promised(q: FloatArray, labels: IntArray, weights: FloatArray) -> bool:
-    """Return whether the labels of some class, along its probability q, differ from it by more than chance.
-
-    Bins are equally wide in the angle whose squared sine is the probability, in which all shares are known about
-    equally well. Curves gain half of the squared differences in units of their variance, and new rows take as much back
-    as there are bins (Akaike).
-
-    Examples
-    --------
-    >>> random = np.random.default_rng(0)
-    >>> p = random.random(4000)
-    >>> q, right, bent = np.stack([1 - p, p], axis=1), random.random(4000) < p, random.random(4000) < p**3
-    >>> promised(q, right.astype(int), np.ones(4000)), promised(q, bent.astype(int), np.ones(4000))
-    (False, True)
-    """
-    for i, p in enumerate(q.T):
-        place = (np.arcsin(np.sqrt(np.clip(p, 0.0, 1.0))) * (BINS * 2 / np.pi)).astype(np.intp)
-        np.minimum(place, BINS - 1, out=place)
-        seen, told, spread = (
-            np.bincount(place, weights * each, BINS) for each in (labels == i, p, p * (1 - p))
-        )
-        used = spread > 0
-        if np.sum((seen[used] - told[used]) ** 2 / spread[used]) > 2 * used.sum():
-            return True
-    return False
 
 
 def fitted(
