@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 import pandas as pd
@@ -23,10 +24,12 @@ import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
 import metricfit as mf
+from metricfit.data.axes import Axes
 from metricfit.exceptions import SchedulerLost
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.dask import DaskOracle, DaskRows
+from metricfit.oracles.dask.worker import OwnCodes, kept_blocks, taken_of
 from metricfit.oracles.settings import TUNED, Settings
 from metricfit.problem import Problem
 from metricfit.solving import solve
@@ -338,6 +341,24 @@ def test_blocks_may_be_empty(data):
 def features(data):
     """Return numbers that a model can learn from, with an attribute beside them."""
     return pd.DataFrame(np.log(data[0]), columns=["a", "b", "c"]).assign(old=data[2]["old"])
+
+
+def test_samples_do_not_depend_on_which_worker_has_which_block():
+    random = np.random.default_rng(0)
+    proba, y = random.dirichlet([1.0, 1.0, 1.0], 40), random.integers(0, 3, 40)
+    cuts = [slice(10 * k, 10 * k + 10) for k in range(4)]
+    raw = [OwnCodes.of(k, 3, proba[cut], y[cut], None, None) for k, cut in enumerate(cuts)]
+    axes, starts = Axes((0, 1, 2)), {k: 10 * k for k in range(4)}
+
+    def sampled(groups):
+        kept = [kept_blocks([raw[k] for k in group], axes, starts, 10**6) for group in groups]
+        taken = [part for blocks in kept for part in taken_of(blocks, np.full((1, 3), 0.6))]
+        return np.concatenate([block.proba for _, block in sorted(taken, key=itemgetter(0))])
+
+    wanted = sampled([[0], [1], [2], [3]])
+    assert 10 < len(wanted) < 40
+    for groups in ([[0, 1], [2, 3]], [[0, 2], [1, 3]], [[3, 1], [2, 0]]):
+        np.testing.assert_array_equal(sampled(groups), wanted)
 
 
 def test_classifier_on_data_frames(client, data):

@@ -159,8 +159,14 @@ def confusion_of(
 
 
 def taken_of(kept: list[KeptBlock], wanted: FloatArray) -> list[tuple[int, RowArrays]]:
-    """Draw rows of some blocks, the same ones wherever the blocks are; return them with the place of the first row."""
-    return [
-        (one.parts[0][0], drawn(one.block, wanted, np.concatenate([draw_lots(*part) for part in one.parts])))
-        for one in kept
-    ]
+    """Draw rows of some blocks; return them with the place of the first row of each block as it was given.
+
+    Blocks that were joined come apart again: which ones are on the same worker is chance, and must not order the rows.
+    """
+    taken = []
+    for one in kept:
+        ends = np.cumsum([rows for _, rows in one.parts])
+        for (start, rows), end in zip(one.parts, ends.tolist(), strict=True):
+            part = one.block[end - rows : end]
+            taken.append((start, drawn(part, wanted, draw_lots(start, rows))))
+    return taken
