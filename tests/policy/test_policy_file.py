@@ -313,6 +313,17 @@ def test_size_limit(saved):
     assert Policy.load(saved, max_bytes=saved.stat().st_size) == make()
 
 
+def peak_while_refused(path):
+    """Return the most memory in use while a file is found to be no policy."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(PolicyFileError):
+            Policy.load(path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("repeated", ["[],", "0.1,", '"ab",', "[0.1,0.2,0.3],"])
 @pytest.mark.parametrize("where", ["classes", "anything"])
 def test_memory_is_bounded_by_the_size_of_the_file(tmp_path, repeated, where):
@@ -322,13 +333,7 @@ def test_memory_is_bounded_by_the_size_of_the_file(tmp_path, repeated, where):
     (tmp_path / "bomb.json").write_bytes(data)
     size = len(data)
     del data
-    tracemalloc.start()
-    try:
-        with pytest.raises(PolicyFileError):
-            Policy.load(tmp_path / "bomb.json")
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    peak = peak_while_refused(tmp_path / "bomb.json")
     assert peak < 18 * size + (1 << 21)
 
 
@@ -336,13 +341,7 @@ def test_memory_is_bounded_by_the_size_of_the_file(tmp_path, repeated, where):
 def test_memory_is_bounded_for_keys_too(tmp_path, entry):
     data = "{" + ",".join(entry.format(number) for number in range(60_000)) + "}"
     (tmp_path / "bomb.json").write_text(data)
-    tracemalloc.start()
-    try:
-        with pytest.raises(PolicyFileError):
-            Policy.load(tmp_path / "bomb.json")
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    peak = peak_while_refused(tmp_path / "bomb.json")
     assert peak < 18 * len(data) + (1 << 21)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from metricfit.types import FloatArray
 
 # Up to this many columns, column by column is faster than row by row, which NumPy does one short loop at a time.
-NARROW = 48
+SHORT = 48
 
 
 def row_max(values: FloatArray) -> FloatArray:
@@ -18,7 +18,7 @@ def row_max(values: FloatArray) -> FloatArray:
     >>> row_max(np.array([[1.0, 3.0], [5.0, 2.0]]))
     array([3., 5.])
     """
-    if values.shape[1] > NARROW:
+    if values.shape[1] > SHORT:
         return np.asarray(values.max(axis=1))
     most = values[:, 0].copy()
     for column in values.T[1:]:

@@ -118,19 +118,14 @@ class Rows(RowArrays):
 
     def joined(self, other: Rows) -> Rows:
         """Return these rows and others with the same axes, whose weights count by the number of rows."""
-
-        def both(first: Any, second: Any) -> Any:
-            return None if first is None else np.concatenate([first, second])
-
         total = len(self) + len(other)
-        weights = [None if r.weights is None else r.weights * (len(r) / total) for r in (self, other)]
-        return replace(
-            self,
-            proba=both(self.proba, other.proba),
-            labels=both(self.labels, other.labels),
-            cells=both(self.cells, other.cells),
-            weights=both(*weights),
-        )
+        parts = [
+            rows if rows.weights is None else replace(rows, weights=rows.weights * (len(rows) / total))
+            for rows in (self, other)
+        ]
+        both = joined(parts)
+        assert both.labels is not None
+        return replace(self, proba=both.proba, labels=both.labels, cells=both.cells, weights=both.weights)
 
     @property
     def attributes(self) -> dict[str, Any] | None:

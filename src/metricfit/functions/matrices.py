@@ -40,6 +40,11 @@ def dense(matrix: Any) -> FloatArray:
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
+def quick(matrix: Any) -> Any:
+    """Return a matrix in the form that is applied fastest."""
+    return dense(matrix) if matrix.shape[0] * matrix.shape[1] <= FEW_ENTRIES else matrix
+
+
 def widened(matrix: Any, width: int) -> Any:
     """Return a matrix with columns of zeros behind its own."""
     rows, own = matrix.shape

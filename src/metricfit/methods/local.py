@@ -25,6 +25,7 @@ from metricfit.methods.search.guard import warn_if_few
 from metricfit.methods.search.linearised import mix_within
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.relaxation import bound_of_ratios
+from metricfit.methods.search.settings import SETTINGS
 from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules, diagonal_loss
 from metricfit.metrics.means import h_mean
 from metricfit.problem import Problem, Program
@@ -34,8 +35,8 @@ from metricfit.types import FloatArray
 SURROGATE_STEPS = 3
 # By how much the logarithms of weights are changed for other tries, in turn.
 KICKS = (0.3, 1.0)
-# How many rules are polished of few rows (up to so many probabilities) and of many.
-TRIES, FEW_ENTRIES = (6, 1), 50_000
+# How many rules are polished of few rows and of many.
+TRIES = (6, 1)
 
 
 class Local(Method):
@@ -140,7 +141,7 @@ class Local(Method):
         if self.tries is not None:
             return int(self.tries)
         rows = walk.oracle.n_rows
-        few = rows is not None and rows * walk.program.axes.n <= FEW_ENTRIES
+        few = rows is not None and rows * walk.program.axes.n <= SETTINGS.few_entries
         return TRIES[0] if few else TRIES[1]
 
     def _losses(self, program: Program, walk: Walk, random: np.random.Generator) -> Iterator[FloatArray]:

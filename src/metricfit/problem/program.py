@@ -15,7 +15,7 @@ from metricfit.data.layout import Layout, shape_of, statistic
 from metricfit.exceptions import NotConvex
 from metricfit.functions.expression import NO_THETA, Node, Theta, nodes_of
 from metricfit.functions.levels import at_most
-from metricfit.functions.matrices import FEW_ENTRIES, dense
+from metricfit.functions.matrices import quick
 from metricfit.functions.nonlinear import Quotient
 from metricfit.metrics import Curvature
 from metricfit.problem.limit import Limit
@@ -106,7 +106,7 @@ class Program:
     @cached_property
     def _quick(self) -> Any:
         """The matrix in the form that is applied fastest."""
-        return dense(self.matrix) if np.prod(self.matrix.shape) <= FEW_ENTRIES else self.matrix
+        return quick(self.matrix)
 
     @cached_property
     def _adjoint(self) -> Any:

@@ -167,8 +167,7 @@ def both(first: float, second: float, weight: float) -> float:
     >>> round(both(0.05, 0.05, 0.5), 3), round(both(0.3, 0.01, 1.0), 3)
     (0.01, 0.01)
     """
-    ends = np.clip([first, second], 1e-300, 1 - 1e-16)
     from scipy import special
 
-    one, two = special.ndtri(ends)
+    one, two = special.ndtri(np.clip([first, second], 1e-300, 1 - 1e-16))
     return float(special.ndtr(((1 - weight) * one + weight * two) / np.hypot(1 - weight, weight)))

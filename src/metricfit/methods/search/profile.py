@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metricfit.functions.expression import Constant, Entries, Node, nodes_of
-from metricfit.functions.matrices import FEW_ENTRIES, dense
+from metricfit.functions.matrices import dense, quick
 from metricfit.functions.nonlinear import Quotient
 from metricfit.functions.sums import Sum, Total
 from metricfit.kernels.counting import Engine
@@ -143,8 +143,7 @@ class Profile:
         self.objective, self.metrics = parts[0], parts[1:]
         affine = None if program.limits else RatioCombination.of(program.objective, program)
         self.only = affine.terms[0] if affine is not None and len(affine.terms) == 1 else None
-        matrix, self.constant = program.matrix[kept], program.constant[kept]
-        self.matrix = dense(matrix) if np.prod(matrix.shape) <= FEW_ENTRIES else matrix
+        self.matrix, self.constant = quick(program.matrix[kept]), program.constant[kept]
 
     def _reduced(self, node: Node) -> Node:
         ratios = Ratios.of(node, self.program)
@@ -187,9 +186,8 @@ class Profile:
 
     def _risen(self, data: FloatArray, places: IntArray, ends: IntArray, size: int) -> FloatArray:
         """Return what the first rows add to u, so many as ``ends`` says; ``places`` are those of the statistic."""
-        if (
-            data.size and (places == places[0]).all()
-        ):  # one cell, two decisions: all rows add to the same entries
+        # One cell and two decisions: all rows add to the same entries.
+        if data.size and (places == places[0]).all():
             sums = np.zeros((len(data) + 1, data.shape[1]))
             np.cumsum(data, axis=0, out=sums[1:])
             return (sums if ends.size == len(sums) else sums[ends]) @ dense(self.matrix[:, places[0]]).T

@@ -32,8 +32,8 @@ class Settings:
         constraints, or there are none. There the calibrated answer is as good on new rows as a direct search that
         gains no more than that, and its numbers promise less that does not come true.
     few_entries : int
-        More rows times classes are not searched for that: it takes long, and probabilities of many rows are
-        calibrated well.
+        So many rows times classes are few. Of few a direct search polishes several rules, and is asked whether it
+        gains more than luck; of more it takes long, and probabilities of many rows are calibrated well.
     most_weights : int
         More weights are not searched one by one: it takes long, and finds luck.
     spent : float
