@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import heapify, heappush, heapreplace
+from itertools import pairwise
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -27,9 +29,9 @@ from metricfit.trust.bounded_means import (
 from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
 from metricfit.types import FloatArray
 
-# Shares of a group that are looked at: so many standard errors from the one found, and so many on the way from it to
-# all rows. Between them the p-value changes little; of groups of few rows it is the largest far from what was found.
-AWAY, UPWARDS = (-8.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0, 8.0, 10.0), 40
+# How far the p-value that is given may be above the largest one found, below and above which nobody asks how large it
+# is, and at most how many shares of a group are tried.
+CLOSE, NEGLIGIBLE, HOPELESS, TRIES = 1.05, 1e-4, 0.7, 60
 # The most that a group's share weighs beside the difference. It would weigh more where a group is so small that the
 # limit allows for any difference, which needs no weighing.
 HEAVIEST = 0.3
@@ -189,14 +191,30 @@ def _with_share(
     """Return the p-value of a difference times a group's share among some rows, which the rows tell as well.
 
     For each share that may be the true one there are two p-values, of so few rows of the group and of so small a
-    difference, which are independent given the numbers of rows; the largest p-value of both together counts.
+    difference, which are independent given the numbers of rows; the largest p-value of both together counts. The one
+    rises with the share and the other falls, so that the ends of an interval bound it inside; the interval with the
+    largest bound is halved until that bound is close to what was found.
     """
-    here = named / rows
-    off = float(np.sqrt(here * (1 - here) / rows))
-    least = 1 / (2 * rows)
-    upwards = np.geomspace(max(here, least), 1.0, UPWARDS)
-    shares = np.unique(np.clip(np.append(here + off * np.array(AWAY), upwards), least, 1.0))
-    return max(both(tested(limit / share), at_most(named, rows, share), weight) for share in shares)
+
+    def at(share: float) -> tuple[float, float, float]:
+        return share, tested(limit / share), at_most(named, rows, share)
+
+    def between(low: tuple[float, float, float], high: tuple[float, float, float]) -> float:
+        return both(max(low[1], high[1]), low[2], weight)
+
+    ends = [at(share) for share in np.unique([1 / (2 * rows), max(named, 0.5) / rows, 1.0])]
+    largest = max(both(*end[1:], weight) for end in ends)
+    parts = [(-between(low, high), low, high) for low, high in pairwise(ends)]
+    heapify(parts)
+    for _ in range(TRIES):
+        bound, low, high = parts[0]
+        if -bound <= max(CLOSE * largest, NEGLIGIBLE) or largest >= HOPELESS:
+            break
+        middle = at(float(np.sqrt(low[0] * high[0])))
+        largest = max(largest, both(*middle[1:], weight))
+        heapreplace(parts, (-between(low, middle), low, middle))
+        heappush(parts, (-between(middle, high), middle, high))
+    return -parts[0][0]
 
 
 def _error_of_mean(values: FloatArray) -> float:
