@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 from conftest import METRICS, example_rows
@@ -147,3 +149,23 @@ def test_patterns_are_the_rows():
     parts = [Evidence.of(TWO, None, y[s], chances[s], weights[s]) for s in (slice(0, 100), slice(100, 500))]
     np.testing.assert_allclose(Evidence.joined(parts).confusion.matrix, direct)
     assert Evidence.joined(parts).effective_rows == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+
+
+def test_the_smallest_of_very_many_by_hand():
+    groups, rows = 1200, 40
+    rng = np.random.default_rng(3)
+    group = np.repeat(np.arange(groups), rows)
+    decided = np.eye(2)[(rng.random(group.size) < 0.8).astype(int)]
+    axes = Axes((0, 1), (), Cells(("group",), tuple((g,) for g in range(groups))))
+    found = estimate(
+        mf.worst(mf.recall(1), over="group"), Evidence.of(axes, group, np.ones(group.size, int), decided)
+    )
+    rates = decided[:, 1].reshape(groups, rows).mean(axis=1)
+    errors = np.sqrt(rates * (1 - rates) / rows)
+    z = NormalDist().inv_cdf(0.975)
+    near = rates - 2 * z * errors <= (rates + 2 * z * errors).min()
+    factor = NormalDist().inv_cdf(1 - 0.025 / (near & (errors > 0)).sum())
+    assert near.sum() > 1000
+    assert found.value == pytest.approx(rates.min())
+    assert found.low == pytest.approx(max((rates - factor * errors)[near].min(), 0.0), abs=1e-6)
+    assert found.high == pytest.approx((rates + factor * errors)[near].min(), abs=1e-6)

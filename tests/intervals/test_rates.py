@@ -10,7 +10,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.intervals.estimate import estimate
 from metricfit.intervals.evidence import Evidence
-from metricfit.intervals.rates import differences
+from metricfit.intervals.rates import of_groups
 
 METRICS = {
     "recall": mf.recall(1),
@@ -19,6 +19,8 @@ METRICS = {
     "parity": mf.demographic_parity("group"),
     "odds": mf.equalized_odds("group"),
     "odds between pairs": mf.equalized_odds("group", to="pairs"),
+    "worst recall": mf.worst(mf.recall(1), "group"),
+    "worst false alarms": mf.worst(mf.false_positive_rate(1), "group"),
     "parity to the mean": mf.demographic_parity("group", to="mean"),
 }
 
@@ -36,19 +38,19 @@ def seen(rows: int = 400) -> Evidence:
 @pytest.mark.parametrize("name", METRICS)
 def test_an_influence_is_the_slope_towards_more_of_a_pattern(name):
     metric, rows = METRICS[name], seen()
-    values, influences = differences(metric, rows)
+    sign, values, influences = of_groups(metric, rows)
     largest = int(values.argmax())
-    assert values[largest] == pytest.approx(metric(rows.confusion), abs=1e-12)
+    assert sign * values[largest] == pytest.approx(metric(rows.confusion), abs=1e-12)
     np.testing.assert_allclose(influences @ rows.mass, 0.0, atol=1e-9)
     for place in range(0, len(rows.mass), 37):
         more = rows.mass + 1e-6 * rows.total * (np.arange(len(rows.mass)) == place)
         moved = metric(mf.Confusion(rows.tensor(more), rows.axes))
-        assert (moved - values[largest]) / 1e-6 == pytest.approx(influences[largest, place], abs=1e-3)
+        assert (sign * moved - values[largest]) / 1e-6 == pytest.approx(influences[largest, place], abs=1e-3)
 
 
 def test_what_is_clearly_below_the_largest_is_left_out():
     rows = seen(4000)
-    values, _ = differences(mf.equalized_odds("group"), rows)
+    _, values, _ = of_groups(mf.equalized_odds("group"), rows)
     assert 1 <= len(values) < 2 * 3 * 9  # both signs of three groups and nine rates
 
 
@@ -59,6 +61,6 @@ def test_what_is_clearly_below_the_largest_is_left_out():
 )
 def test_others_are_taken_apart_by_their_slopes(metric):
     rows = seen()
-    assert differences(metric, rows) is None
+    assert of_groups(metric, rows) is None
     found = estimate(metric, rows)
     assert found.low < found.value < found.high

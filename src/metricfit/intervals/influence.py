@@ -21,7 +21,7 @@ from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
 from metricfit.functions.sums import Sum
 from metricfit.intervals.evidence import Evidence
-from metricfit.intervals.rates import differences
+from metricfit.intervals.rates import of_groups
 from metricfit.metrics.base import Metric
 from metricfit.types import FloatArray
 
@@ -65,9 +65,9 @@ def taken_apart(metric: Metric, seen: Evidence) -> Pieces:
     >>> (taken_apart(mf.recall(1), seen).influences.round(3) + 0.0).tolist()
     [[0.625, 0.0, -0.625]]
     """
-    found = differences(metric, seen)
+    found = of_groups(metric, seen)
     if found is not None:
-        return Pieces(1, *found, 0.0, 1.0)
+        return Pieces(*found, 0.0, 1.0)
     confusion, cells, labels = seen.confusion, seen.cells, seen.labels
     axes, margins = confusion.axes, confusion.margins
     root, sign, node, u, slopes = _bound(metric, confusion)
@@ -129,3 +129,8 @@ def _of_shares(
 def covariance(influences: FloatArray, seen: Evidence) -> FloatArray:
     """Return the covariances of functions whose patterns have these influences."""
     return np.asarray((influences * seen.squares) @ influences.T / seen.total**2)
+
+
+def variances(influences: FloatArray, seen: Evidence) -> FloatArray:
+    """Return the variances of functions whose patterns have these influences."""
+    return np.asarray(influences**2 @ seen.squares / seen.total**2)

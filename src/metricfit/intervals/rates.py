@@ -17,7 +17,7 @@ from metricfit.functions.linear import Linear
 from metricfit.functions.matrices import dense
 from metricfit.intervals.evidence import Evidence
 from metricfit.metrics.base import Metric, Sliced
-from metricfit.metrics.comparison import Disparity, strata_of
+from metricfit.metrics.comparison import Disparity, Worst, strata_of
 from metricfit.metrics.rates import Named, Rates
 from metricfit.types import BoolArray, FloatArray
 
@@ -96,10 +96,11 @@ def _coefficients(linear: Linear, axes: Axes) -> FloatArray:
 Function = tuple[float, FloatArray]
 
 
-def differences(metric: Metric, seen: Evidence) -> tuple[FloatArray, FloatArray] | None:
-    """Return values and influences of the functions whose largest a metric is; None unless these are rates of groups.
+def of_groups(metric: Metric, seen: Evidence) -> tuple[int, FloatArray, FloatArray] | None:
+    """Return a sign, and values and influences of functions: the metric is the sign times the largest of these.
 
-    A rate is the largest of itself; a disparity that of differences, of which those clearly below another are left out.
+    None unless they are rates of groups. A rate is the largest of itself; a disparity that of differences, and the
+    worst rate that of all, of which those clearly below another are left out.
 
     Examples
     --------
@@ -107,23 +108,44 @@ def differences(metric: Metric, seen: Evidence) -> tuple[FloatArray, FloatArray]
     >>> import metricfit as mf
     >>> from metricfit.data.axes import Axes
     >>> seen = Evidence.of(Axes((0, 1)), None, np.array([0, 1, 1]), np.eye(2)[[0, 1, 0]])
-    >>> differences(mf.recall(1), seen)[0].tolist(), differences(mf.g_mean(), seen)
+    >>> of_groups(mf.recall(1), seen)[1].tolist(), of_groups(mf.g_mean(), seen)
     ([0.5], None)
     """
     binding = Binding.of(seen.axes, seen.confusion.margins)
-    while isinstance(metric, Sliced | Named):
-        binding = binding.at(metric.where) if isinstance(metric, Sliced) else binding
-        metric = metric.metric
+    metric, binding = _unwrapped(metric, binding)
     if isinstance(metric, Rates):
         rates = rates_of(metric, binding)
         found = rates[0].on(seen) if len(rates) == 1 else None
-        return None if found is None else (np.array([found[0]]), found[1][None])
+        return None if found is None else (1, np.array([found[0]]), found[1][None])
+    if isinstance(metric, Worst):
+        sign = -1 if metric.direction >= 0 else 1
+        near = _near_the_largest(((sign * v, sign * i) for v, i in _of_each(metric, binding, seen)), seen)
+        return None if near is None else (sign, *near)
     if not isinstance(metric, Disparity) or metric.as_ratio:
         return None
     parts = [part for part in metric.metric.parts(binding) if isinstance(part, Rates) and not part.ratio]
     if len(parts) < len(metric.metric.parts(binding)):
         return None
-    return _near_the_largest(_differences(metric, parts, binding, seen), seen)
+    near = _near_the_largest(_differences(metric, parts, binding, seen), seen)
+    return None if near is None else (1, *near)
+
+
+def _unwrapped(metric: Metric, binding: Binding) -> tuple[Metric, Binding]:
+    """Return a metric without its name and its slice, and the rows of the slice."""
+    while isinstance(metric, Sliced | Named):
+        binding = binding.at(metric.where) if isinstance(metric, Sliced) else binding
+        metric = metric.metric
+    return metric, binding
+
+
+def _of_each(metric: Worst, binding: Binding, seen: Evidence) -> Iterator[Function]:
+    """Yield the rate of each group, if it is one rate and not a function of several."""
+    for group in binding.groups(metric.over).values():
+        part, slice_ = _unwrapped(metric.metric, group)
+        rates = rates_of(part, slice_) if isinstance(part, Rates) else []
+        found = rates[0].on(seen) if len(rates) == 1 and group.mass >= metric.min_share else None
+        if found is not None:
+            yield found
 
 
 def _differences(

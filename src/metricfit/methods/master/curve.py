@@ -90,6 +90,13 @@ class Curve:
         flat = self.parts.flat.scalar(u) if self.parts.flat is not None else 0.0
         return flat + sum(weight * smooth.scalar(u) for weight, smooth in self.parts.smooth)
 
+    def surprise(self, u: FloatArray, move: FloatArray, gradient: FloatArray, hessian: Triplets) -> float:
+        """Return by how much a move changes the smooth parts beyond what the model at u says."""
+        flat = self.parts.flat
+        bent = 0.0 if flat is None else flat.scalar(u + move) - flat.scalar(u)
+        told = float(gradient @ move + move @ hessian.times(move) / 2)
+        return self.merit(u + move) - self.merit(u) - bent - told
+
     def model(self, u: FloatArray) -> tuple[FloatArray, Triplets]:
         """Return gradient and Hessian of the smooth parts."""
         gradient, pieces = np.zeros(self.width), []

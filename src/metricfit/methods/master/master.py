@@ -28,7 +28,8 @@ from metricfit.methods.master.quadratic import QuadraticProgram
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
-NEWTON_STEPS = 40
+# At most so many steps, and what they may leave of the merit.
+NEWTON_STEPS, NEWTON_LEFT = 40, 1e-9
 DINKELBACH_STEPS = 30
 
 
@@ -136,9 +137,12 @@ class Master:
                 size = 1.0  # the start keeps no constraint, so there is no descent to demand
             else:
                 size = next((s for s in 0.5 ** np.arange(30) if curve.merit(u + s * move) < before), 0.0)
+            # What a whole step leaves: its surprise is of third order, the next gain about its square over this one.
+            left = 3 * curve.surprise(u, move, gradient, hessian) ** 2 if size == 1.0 else np.inf
             alpha = columns.normalised((1 - size) * alpha + size * target)
             u = columns.u(alpha)
-            if self._late or (before - curve.merit(u) <= 1e-9 * (1 + abs(before)) and size in (0.0, 1.0)):
+            gained, enough = before - curve.merit(u), NEWTON_LEFT * (1 + abs(before))
+            if self._late or (gained <= enough and size in (0.0, 1.0)) or left <= enough * gained:
                 break
         return self._solution(parts, body, columns, alpha, duals)
 

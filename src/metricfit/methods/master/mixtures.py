@@ -25,8 +25,8 @@ from metricfit.types import BoolArray, FloatArray, IntArray
 SPARE = 2e-9
 # What that may cost of the objective: where rules can hardly keep a limit, a hair of it is worth much.
 DEAR = 1e-6
-# So many rows are in the program from the start: those nearest to their limit.
-FEW_ROWS = 200
+# So many rows are in the program from the start, those nearest to their limit, and all others that are as close to it.
+FEW_ROWS, CLOSE = 200, 1e-4
 
 # Solves with some more rows; returns the unknowns and the multipliers of all rows that are in the program.
 Solve = Callable[[IntArray], tuple[FloatArray, FloatArray]]
@@ -176,6 +176,6 @@ def _nearest(body: Polyhedron, rows: Any, offsets: FloatArray, u: FloatArray) ->
             least.append(start + int(values.argmax()))
         start += part.constant.size
     excess = rows @ point + offsets
-    inside = excess >= np.partition(excess, -FEW_ROWS)[-FEW_ROWS]
+    inside = excess >= min(np.partition(excess, -FEW_ROWS)[-FEW_ROWS], -CLOSE)
     inside[least] = True
     return np.asarray(inside)
