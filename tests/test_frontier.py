@@ -171,6 +171,21 @@ def test_levels_are_chosen_between_free_and_strictest(data):
     assert best.value * 0.98 < levels.iloc[-1] <= best.bound
 
 
+def test_levels_reach_as_far_as_rules_do_where_the_default_prefers_a_plain_one():
+    rng = np.random.default_rng(0)
+    y = rng.choice(4, 250, p=[0.5, 0.3, 0.14, 0.06])
+    proba = np.exp(2.5 * (1.2 * np.eye(4)[y] + rng.normal(size=(250, 4))))
+    proba /= proba.sum(axis=1, keepdims=True)
+    decided = proba.argmax(axis=1) == 3
+    front = mf.frontier(proba, y, "g_mean", mf.precision(3), 5)
+    levels = front.to_frame()["level"]
+    # The surest row of the class is one of it, so that a rule of precision 1 there is.
+    assert y[proba[:, 3].argmax()] == 3
+    assert levels.iloc[0] <= (y[decided] == 3).mean() + 1e-9
+    assert levels.iloc[-1] > 0.99
+    assert (np.diff(levels) > 0).all()
+
+
 def test_a_grid_is_monotone_in_both_constraints(data):
     front = mf.frontier(
         data.proba,

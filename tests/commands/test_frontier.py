@@ -40,6 +40,20 @@ def test_the_table_is_that_of_the_library(folder, frame, capsys):
     assert (folder / "front.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_table_on_screen_has_the_columns_that_say_something(folder, capsys):
+    assert front("--expect", "--confusion", "labels") == 0
+    counted = capsys.readouterr().out
+    head, first = (re.split(r"\s{2,}", line.strip()) for line in counted.splitlines()[2:4])
+    assert head == ["precision('fraud')", "reached", "g_mean()", "expect", "price", "status"]
+    made = pd.read_csv("front.csv").iloc[0]
+    assert first[3] == f"{made['expected']:.3f} [{made['low']:.3f}, {made['high']:.3f}]"
+    assert first[1] == f"{made['reached']:.4f}"
+    assert front("--force") == 0
+    proven = capsys.readouterr().out
+    head = re.split(r"\s{2,}", proven.splitlines()[2].strip())
+    assert head == ["precision('fraud')", "reached", "g_mean()", "bound", "price", "status"]
+
+
 def test_a_grid_and_levels_that_cannot_be_kept(folder, capsys):
     two = ("min_recall", "coverage('fraud') <= 0")
     assert front(trade=two, levels=("0.5,0.99", "0.05,0.5"), out="grid.csv") == 0

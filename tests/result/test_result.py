@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 
 import metricfit as mf
+from metricfit.data.layout import statistic
 from metricfit.methods import Record
-from metricfit.result import ConstraintRecord, Result
+from metricfit.problem import Problem
+from metricfit.result import ConstraintRecord, Result, constraint_records
 
 RANDOM = np.random.default_rng(0)
 PROBA = RANDOM.dirichlet([2.0, 1.0, 0.7], 120)
@@ -129,3 +131,17 @@ def test_pickles(result):
     assert again.policy == result.policy
     assert again.history == result.history
     np.testing.assert_array_equal(again.confusion.values, result.confusion.values)
+
+
+def test_a_price_that_only_says_that_a_limit_can_just_be_kept_is_none():
+    confusion = mf.Confusion.from_predictions(Y, PROBA.argmax(axis=1))
+    problem = Problem.of("accuracy", [mf.recall(1) >= 0.3, mf.coverage(2) <= 0.9, mf.mcc() >= 0.1])
+    program = problem.bind(confusion.axes, confusion.margins)
+    u = program.vector(statistic(confusion.values, program.layout, program.axes))
+    multipliers = [np.full(1, 0.5), np.full(1, 1e9), np.zeros(1)]
+    recall, coverage, _ = constraint_records(program, u, multipliers)
+    assert recall.price == pytest.approx(0.5 * program.limits[0].unit(u)[0])
+    assert recall.value == pytest.approx(mf.recall(1)(confusion))
+    assert coverage.limit == 0.9
+    assert np.isnan(coverage.price)
+    assert all(np.isnan(record.price) for record in constraint_records(program, u, None))

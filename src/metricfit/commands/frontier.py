@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from argparse import ArgumentParser, Namespace
+from math import isfinite
 from pathlib import Path
 
 from metricfit.commands.arguments.outputs import (
@@ -152,20 +153,36 @@ def _print(front: Frontier, options: Namespace) -> None:
         levels = front.to_frame().to_dict("records")
         as_json.show({"problem": as_json.of_problem(front.problem), "levels": levels, "table": options.out})
         return
-    names = [str(c.metric) for c in front.traded]
-    rows = [[*names, str(front.problem.objective), "bound", "price", "status"]]
-    for point in front.points[:SHOWN]:
-        result = point.result
-        levels = [f"{c.sense} {level:.4g}" for c, level in zip(front.traded, point.levels, strict=True)]
-        if result is None:
-            near = ", ".join(number(value) for value in point.achievable)
-            rows.append([*levels, "-", "-", "-", f"cannot be kept; nearest {near}"])
-            continue
-        prices = [summary.price_text(record.price) for record in result.constraints[-len(names) :]]
-        rows.append([*levels, number(result.value), number(result.bound), " ".join(prices), result.status])
+    rows = _table(front)
     blocks = [summary.problem_text(front.problem), summary.table(rows)]
     if len(front) > SHOWN:
         blocks.append(f"  ... and {len(front) - SHOWN} more")
     picture = f", and the picture in {options.picture}" if options.picture is not None else ""
     blocks.append(f"The table is in {options.out}{picture}")
     show(*blocks)
+
+
+def _table(front: Frontier) -> list[list[str]]:
+    """Return the first levels as lines of a table; a column that would say nothing is left out."""
+    names = [str(c.metric) for c in front.traded]
+    solved = [point.result for point in front.points if point.result is not None]
+    expects = any(result.expected is not None for result in solved)
+    bounds = any(isfinite(result.bound) for result in solved)
+    reached = [f"reached {name}" if len(names) > 1 else "reached" for name in names]
+    head = [*names, *reached, str(front.problem.objective)]
+    head += [*["expect"] * expects, *["bound"] * bounds, "price", "status"]
+    rows = [head]
+    for point in front.points[:SHOWN]:
+        result = point.result
+        levels = [f"{c.sense} {level:.4g}" for c, level in zip(front.traded, point.levels, strict=True)]
+        near = [number(value) for value in point.achievable]
+        if result is None:
+            nothing = ["-"] * (len(head) - len(levels) - 1)
+            rows.append([*levels, *nothing, f"cannot be kept; nearest {', '.join(near)}"])
+            continue
+        row = [*levels, *near, number(result.value)]
+        row += [str(result.expected or "-")] * expects
+        row += [number(result.bound)] * bounds
+        prices = [summary.price_text(record.price) for record in result.constraints[-len(names) :]]
+        rows.append([*row, " ".join(prices), result.status])
+    return rows

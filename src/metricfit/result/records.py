@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from metricfit.methods.base import Outcome
 from metricfit.options import Options
 from metricfit.oracles.base import OracleBase
-from metricfit.problem import Problem
+from metricfit.problem import Problem, Program
+from metricfit.types import FloatArray
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,8 @@ class ConstraintRecord:
     """How a constraint came out.
 
     ``violation`` <= 0 holds. ``price`` is what the objective would gain, in its own units, per unit of slack
-    in the limit; 0 where the constraint does not bind, NaN where the method gives no multipliers.
+    in the limit; 0 where the constraint does not bind, NaN where the method gives no multipliers, or one so large that
+    it says only that the rules found can just keep the limit.
     """
 
     name: str
@@ -25,6 +28,27 @@ class ConstraintRecord:
     limit: float
     violation: float
     price: float
+
+
+# The largest price that says something, in units of the objective (of at least 1) for a whole unit of a constraint.
+STEEPEST = 1e4
+
+
+def constraint_records(
+    program: Program, u: FloatArray, multipliers: Sequence[FloatArray] | None
+) -> tuple[ConstraintRecord, ...]:
+    """Return how all constraints of a program came out at u, with prices where there are multipliers of their rows."""
+    records, most = [], STEEPEST * max(1.0, abs(program.value(u)))
+    for k, limit in enumerate(program.limits):
+        price = float("nan")
+        if multipliers is not None and limit.node is not None:
+            price = float(multipliers[k] @ limit.unit(u)) + 0.0
+        price = price if abs(price) <= most else float("nan")
+        constraint = limit.constraint
+        records.append(
+            ConstraintRecord(str(constraint), limit.value(u), constraint.limit, limit.violation(u), price)
+        )
+    return tuple(records)
 
 
 # Differences that are not rounded away where three digits are shown.

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from metricfit.data.confusion import Confusion
-from metricfit.methods import Guided, Outcome, Walk, choose, run
+from metricfit.methods import Guided, Walk, choose, run
 from metricfit.methods.base import Budget, Standing
 from metricfit.options import Options
 from metricfit.oracles import Oracle
@@ -16,7 +16,7 @@ from metricfit.oracles.base import adapted
 from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem, Program
-from metricfit.result import Calibrated, ConstraintRecord, Origin, Result
+from metricfit.result import Calibrated, Origin, Result, constraint_records
 from metricfit.solving.answer import alone_of, policy_of, tensor_of, with_single
 from metricfit.solving.provenance import judge_of, provenance_of
 from metricfit.trust.disagreement import warn_if_labels_disagree, warn_if_refuted
@@ -90,7 +90,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         gap=max(value - outcome.bound, 0.0) if known else float("inf"),
         certified=given.exact and known,
         status=outcome.status,
-        constraints=_records(program, outcome, u),
+        constraints=constraint_records(program, u, outcome.best.multipliers),
         history=history,
         n_oracle_calls=budget.calls,
         seconds=budget.seconds,
@@ -117,16 +117,3 @@ def _start_losses(start: Result | Policy | None, program: Program) -> list[Float
     if isinstance(policy, ModelPolicy):
         raise ValueError("start: a policy over retrained models cannot be restarted from; leave start out")
     return policy.losses_for(program.axes, program.layout)
-
-
-def _records(program: Program, outcome: Outcome, u: FloatArray) -> tuple[ConstraintRecord, ...]:
-    records = []
-    for k, limit in enumerate(program.limits):
-        price = float("nan")
-        if outcome.best.multipliers is not None and limit.node is not None:
-            price = float(outcome.best.multipliers[k] @ limit.unit(u)) + 0.0
-        constraint = limit.constraint
-        records.append(
-            ConstraintRecord(str(constraint), limit.value(u), constraint.limit, limit.violation(u), price)
-        )
-    return tuple(records)

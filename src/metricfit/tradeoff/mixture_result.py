@@ -12,7 +12,7 @@ from metricfit.options import Options
 from metricfit.oracles.base import OracleBase
 from metricfit.policy import Policy, Rule
 from metricfit.problem import Program
-from metricfit.result import ConstraintRecord, Origin, Result
+from metricfit.result import Origin, Result, constraint_records
 from metricfit.solving import judge_of, provenance_of
 from metricfit.tradeoff.shared import Shared
 
@@ -37,17 +37,6 @@ def _plain(shared: Shared, program: Program, found: Iterate, tol: float) -> Resu
     )
     value = program.value(found.u)
     gap = max(value - found.bound, 0.0)
-    multipliers = found.multipliers or ()
-    records = tuple(
-        ConstraintRecord(
-            str(limit.constraint),
-            limit.value(found.u),
-            limit.constraint.limit,
-            limit.violation(found.u),
-            float(mu @ limit.unit(found.u)) + 0.0,
-        )
-        for limit, mu in zip(program.limits, multipliers, strict=True)
-    )
     return Result(
         policy=Policy(program.axes, program.layout, rules, calibration=counting.calibration),
         confusion=Confusion(counting.mixed(vertices, found.weights, program.layout), program.axes),
@@ -56,7 +45,7 @@ def _plain(shared: Shared, program: Program, found: Iterate, tol: float) -> Resu
         gap=gap,
         certified=counting.exact and bool(np.isfinite(gap)),
         status="optimal" if gap <= tol else "stalled" if counting.exact else "searched",
-        constraints=records,
+        constraints=constraint_records(program, found.u, found.multipliers),
         history=(),
         n_oracle_calls=0,
         seconds=0.0,

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 from metricfit.exceptions import InfeasibleError
+from metricfit.methods.local import Local
 from metricfit.methods.master.pool import Pool
 from metricfit.metrics import Constraint
 from metricfit.metrics.rates import Named
@@ -86,9 +87,9 @@ class Walker:
         # A budget may have ended before the constraints were kept.
         self.points[levels] = point if result.feasible else replace(point, result=None)
 
-    def solve(self, problem: Problem) -> Result:
+    def solve(self, problem: Problem, options: Options | None = None) -> Result:
         """Solve a problem from the rules of the last one, and keep its own."""
-        result = solve(problem, self.oracle, replace(self.options, start=self.last))
+        result = solve(problem, self.oracle, replace(options or self.options, start=self.last))
         self.last = result
         assert result.origin is not None
         self.mixer.keep(self._at([c.limit for c in self.traded]), result)
@@ -132,7 +133,10 @@ class Walker:
         for constraint in self.traded:
             wanted = 1 if constraint.sense == ">=" else -1
             metric = Named(str(constraint.metric), constraint.metric, wanted)
-            strictest = self.solve(Problem(metric, self.problem.constraints)).value
-            loosest = constraint.metric(free)
+            loosest, extreme = constraint.metric(free), Problem(metric, self.problem.constraints)
+            strictest = self.solve(extreme).value
+            if wanted * (strictest - loosest) <= self.options.tol and self.options.method == "auto":
+                # On counted labels a rule that may be luck is not preferred, but it does say what can be kept.
+                strictest = self.solve(extreme, replace(self.options, method=Local(warn=False))).value
             found.append(np.linspace(loosest, loosest + REACH * (strictest - loosest), count).tolist())
         return found

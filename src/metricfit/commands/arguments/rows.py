@@ -21,7 +21,10 @@ def add_scores(parser: ArgumentParser) -> None:
         help="table of scores: .csv, .parquet or .arrow, or a folder of such files; SCORES comes before the options",
     )
     parser.add_argument(
-        "--proba-prefix", metavar="P", required=True, help="the probability of class c is in the column Pc"
+        "--proba-prefix",
+        metavar="P",
+        default="p_",
+        help="the probability of class c is in the column Pc (default: p_)",
     )
     parser.add_argument(
         "--normalize", action="store_true", help="divide each row's probabilities by their sum"
