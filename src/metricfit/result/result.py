@@ -221,7 +221,10 @@ class Result:
         expected = self.expected.constraints if self.expected is not None else [None] * len(self.constraints)
         for c, new in zip(self.constraints, expected, strict=True):
             holds = "holds" if c.violation <= 1e-9 else f"VIOLATED by {c.violation:.3g}"
-            lines.append(f"  {c.name}: {c.value:.6f}, {holds}, price {c.price:.4g}{_on_new_rows(new)}")
+            outlook = "" if new is None else f", {new.outlook}"
+            lines.append(
+                f"  {c.name}: {c.value:.6f}, {holds}, price {c.price:.4g}{_on_new_rows(new)}{outlook}"
+            )
         if self.expected is not None and self.expected.note:
             lines.append(f"  new rows: {self.expected.note}")
         elif self.expected_note:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 from metricfit.data.rows import Rows
@@ -13,13 +14,34 @@ from metricfit.problem import Problem
 
 @dataclass(frozen=True)
 class ConstraintEstimate:
-    """A constraint's metric with its 95 % interval, beside the limit."""
+    """A constraint's metric with its 95 % interval, beside the limit.
+
+    Examples
+    --------
+    >>> ConstraintEstimate("precision(1) >= 0.9", 0.87, 0.82, 0.91, 0.9, ">=").outlook
+    'likely broken'
+    """
 
     name: str
     value: float
     low: float
     high: float
     limit: float
+    sense: str
+
+    @property
+    def outlook(self) -> str:
+        """Whether the limit is kept: the whole interval may say so, else the estimate says what is likely.
+
+        A rate of nothing, such as the precision of a decision that is not made, breaks no limit.
+        """
+        worst, best = (self.low, self.high) if self.sense == ">=" else (-self.high, -self.low)
+        value, limit = (self.value, self.limit) if self.sense == ">=" else (-self.value, -self.limit)
+        if isnan(value) or worst >= limit:
+            return "kept"
+        if best < limit:
+            return "broken"
+        return "likely kept" if value >= limit else "likely broken"
 
     def __str__(self) -> str:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
@@ -73,7 +95,9 @@ def judge(problem: Problem, seen: Evidence, rows: int, note: str = "") -> Judgem
     for constraint in problem.constraints:
         found = estimate(constraint.metric, seen)
         records.append(
-            ConstraintEstimate(str(constraint), found.value, found.low, found.high, constraint.limit)
+            ConstraintEstimate(
+                str(constraint), found.value, found.low, found.high, constraint.limit, constraint.sense
+            )
         )
     return Judgement(value.value, value.low, value.high, tuple(records), rows, note)
 

@@ -218,7 +218,12 @@ def expected_text(result: Result) -> str:
     note = f" ({result.expected.note})" if result.expected.note else ""
     line = f"  expect  {interval_text(result.expected)} on new rows{note}\n"
     if result.confidence is not None:
-        line += "".join(f"  {part}\n" for part in str(result.confidence).splitlines())
+        return line + "".join(f"  {part}\n" for part in str(result.confidence).splitlines())
+    known = result.expected.constraints
+    lost = sum(one.outlook.endswith("broken") for one in known)
+    if lost:
+        line += f"          new rows are likely to break {lost} of {len(known)} limits; "
+        line += "--confidence 0.95 looks for a policy that keeps them\n"
     return line
 
 
