@@ -220,7 +220,13 @@ def _expected(result: Result) -> dict[str, Any] | None:
         "note": found.note,
     }
     limits = [
-        {"name": c.name, "value": number(c.value), "low": number(c.low), "high": number(c.high)}
+        {
+            "name": c.name,
+            "value": number(c.value),
+            "low": number(c.low),
+            "high": number(c.high),
+            "outlook": c.outlook,
+        }
         for c in found.constraints
     ]
     return {**told, "rows": found.rows, "constraints": limits}

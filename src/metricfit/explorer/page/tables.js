@@ -42,7 +42,11 @@ export function kept(table, answer) {
     const seen = answer.expected?.constraints[k];
     const state = el("td", { className: one.holds ? "holds" : "broken", textContent: one.holds ? "holds" : "broken" });
     const range = seen && seen.value !== null
-      ? `${number(seen.value, 3)} [${number(seen.low, 3)}, ${number(seen.high, 3)}]` : "…";
+      ? el("td", {
+        className: seen.outlook.endsWith("broken") ? "broken" : "",
+        textContent: `${number(seen.value, 3)} [${number(seen.low, 3)}, ${number(seen.high, 3)}], ${seen.outlook}`,
+      })
+      : "…";
     return row(one.words, pair(one.before, one.value), state, number(one.price, 3), range);
   });
   table.replaceChildren(
