@@ -37,6 +37,11 @@ def solve_cone(program: Program, goal: Node, columns: Columns) -> Solution:
     return min(found, key=lambda solution: program.excess(solution.u))
 
 
+def widened_cone(program: Program, goal: Node, columns: Columns, room: float) -> Solution:
+    """Minimise a convex goal over mixtures that may break every limit by so much."""
+    return _solve(program, goal, columns, -room)
+
+
 def _solve(program: Program, goal: Node, columns: Columns, spare: float) -> Solution:
     import cvxpy as cp
 

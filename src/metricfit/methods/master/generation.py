@@ -35,7 +35,7 @@ def generate(
     tol = walk.tol if tol is None else tol
     master, pricing, ageing = Master(program, walk), Pricing(program, walk, columns), Ageing(columns)
     alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
-    previous, last, stuck = None, np.inf, False
+    previous, last, stuck = None, np.inf, 0
     while True:
         solution = best_mixture(master, columns, alpha, previous, stuck)
         value, before = program.value(solution.u), len(columns)
@@ -43,10 +43,10 @@ def generate(
         prices = tuple(mu * solution.scale for mu in solution.multipliers)
         yield Iterate(columns.weights(solution.alpha, len(walk.vertices)), solution.u, bound, prices)
         fresh = len(columns) - before
-        if not fresh and (value - bound <= tol or (stuck and last - value <= tol / 10)):
+        if not fresh and (value - bound <= tol or (stuck >= master.ways and last - value <= tol / 10)):
             return
         # At the best mixture the gap without a new column is zero, so this is not the best one yet.
-        stuck, last, previous = not fresh, value, solution
+        stuck, last, previous = 0 if fresh else min(stuck + 1, master.ways), value, solution
         alpha = ageing.after(solution.alpha, fresh)
 
 
@@ -74,12 +74,16 @@ def best_mixture(
     columns: Columns,
     alpha: FloatArray,
     previous: Solution | None = None,
-    stuck: bool = False,
+    stuck: int = 0,
 ) -> Solution:
-    """Return the best mixture that a solver finds, or where all fail the one there is."""
+    """Return the best mixture that a solver finds, or where all fail the one there is.
+
+    ``stuck`` says how many rounds have brought no new column: the ways of solving are then tried in turn.
+    """
     program = master.program
     linear = partial(corrected, program)
-    for solve in (linear,) if stuck else (master.solve, linear):
+    ways = ((master.solve, linear), (linear,))[stuck] if stuck < 2 else (partial(master.widened, stuck - 2),)
+    for solve in ways:
         try:
             return solve(columns, alpha)
         except Unsolved:

@@ -19,7 +19,7 @@ from metricfit.functions.levels import at_most
 from metricfit.functions.sums import Stack, negative
 from metricfit.methods.base import Walk
 from metricfit.methods.master.columns import Columns, Solution
-from metricfit.methods.master.cone import solve_cone
+from metricfit.methods.master.cone import solve_cone, widened_cone
 from metricfit.methods.master.corners import Corners
 from metricfit.methods.master.curve import Curve, Parts, smooth_parts
 from metricfit.methods.master.mixtures import SPARE
@@ -31,6 +31,8 @@ from metricfit.types import FloatArray
 # At most so many steps, and what they may leave of the merit.
 NEWTON_STEPS, NEWTON_LEFT = 40, 1e-9
 DINKELBACH_STEPS = 30
+# By how much limits are widened, in turn: what that changes of the objective is about a root of it.
+WIDENED = (1e-6, 1e-7, 1e-8)
 
 
 class Master:
@@ -46,6 +48,20 @@ class Master:
         if self.program.curvature.is_convex:
             return self._convex(self.program.objective, columns, alpha)
         return self._dinkelbach(columns, alpha)
+
+    @property
+    def ways(self) -> int:
+        """In how many other ways a problem can be solved whose multipliers bring no new column."""
+        return 1 if self._flat_limits or not self.program.curvature.is_convex else 1 + len(WIDENED)
+
+    def widened(self, turn: int, columns: Columns, alpha: FloatArray) -> Solution:
+        """Return a mixture as it is, with the multipliers of the problem whose limits are a little wider.
+
+        A curved limit that leaves no room at all (a divergence of at most 0) has no multipliers of its own.
+        """
+        found = widened_cone(self.program, self.program.objective, columns, WIDENED[turn])
+        alpha = columns.normalised(alpha)
+        return replace(found, alpha=alpha, u=columns.u(alpha), touched=found.u)
 
     def _dinkelbach(self, columns: Columns, alpha: FloatArray) -> Solution:
         """Minimise a ratio: lower the level to the value reached until no mixture beats it."""
