@@ -209,3 +209,15 @@ def test_same_seed_same_bits():
     )
     assert first.policy == second.policy
     assert first.confidence == second.confidence
+
+
+@pytest.mark.parametrize("rare", [2, 3, 4])
+def test_a_class_of_few_rows_is_never_kept_apart_as_a_whole(rare):
+    rng = np.random.default_rng(rare)
+    labels = np.append(rng.integers(0, 2, 300), np.full(rare, 2))
+    cells = np.where(np.arange(labels.size) % 2, 1, 0)
+    for seed in range(8):
+        kept = kept_apart(labels, cells, FROZEN_SHARE, seed)
+        for cell, label in {*zip(cells.tolist(), labels.tolist(), strict=True)}:
+            assert (~kept[(cells == cell) & (labels == label)]).any()
+        assert kept.mean() == pytest.approx(0.75, abs=0.02)

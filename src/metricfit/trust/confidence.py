@@ -95,14 +95,26 @@ def check_confidence(confidence: Any) -> None:
 
 
 def kept_apart(labels: IntArray, cells: IntArray | None, share: Fraction, seed: int = 0) -> BoolArray:
-    """Return which rows are kept apart: a share of every class in every cell."""
+    """Return which rows are kept apart: a share of every class in every cell, but never all of its rows.
+
+    Examples
+    --------
+    >>> labels = np.repeat([0, 1], [117, 3])
+    >>> [int(kept_apart(labels, None, Fraction(3, 4), seed)[labels == 1].sum()) for seed in range(4)]
+    [2, 2, 2, 2]
+    """
     if len(labels) < FEWEST:
         raise ValueError(
             f"confidence: {len(labels)} rows are too few to keep some of them apart; give at least {FEWEST}, or leave "
             "confidence out"
         )
     fold = deal(labels, cells, share.denominator, seed)
-    return np.asarray((fold >= 0) & (fold < share.numerator))
+    kept: BoolArray = (fold >= 0) & (fold < share.numerator)
+    stratum = labels if cells is None else cells.astype(np.int64) * (int(labels.max()) + 1) + labels
+    one_of_each = np.unique(stratum, return_index=True)[1]
+    left = np.bincount(stratum[~kept], minlength=int(stratum.max()) + 1)
+    kept[one_of_each[left[stratum[one_of_each]] == 0]] = False
+    return kept
 
 
 def confirm(
