@@ -42,7 +42,7 @@ def hmean(settings: Settings) -> tuple[Table, list[Task]]:
             **told(result),
         }
 
-    methods = {"plugin": 0, "plugin_bal": 0, "auto": 0, **settings.calls}
+    methods = {"plugin": 0, "plugin_bal": 0, "auto": 0, "calibrated": 0, **settings.calls}
     return table, _grid(cell, chosen(MULTICLASS, settings), settings.splits, methods)
 
 
@@ -58,7 +58,7 @@ def microf1(settings: Settings) -> tuple[Table, list[Task]]:
             **told(result),
         }
 
-    methods = {"plugin": 0, "plugin_bal": 0, "auto": 0, "bisection": 0}
+    methods = {"plugin": 0, "plugin_bal": 0, "auto": 0, "calibrated": 0, "bisection": 0}
     return table, _grid(cell, chosen(MULTICLASS, settings), settings.splits, methods)
 
 
@@ -170,8 +170,8 @@ def most_frequent(name: str) -> int:
 
 
 def _constrained(settings: Settings) -> dict[str, int]:
-    free = {"plugin": 0, "plugin_bal": 0, "frank_wolfe": settings.calls["frank_wolfe"], "auto": 0}
-    return {**free, **settings.constrained_calls}
+    free = {"plugin": 0, "plugin_bal": 0, "frank_wolfe": settings.calls["frank_wolfe"]}
+    return {**free, "auto": 0, "calibrated": 0, **settings.constrained_calls}
 
 
 def _grid(cell: object, names: list[str], splits: int, methods: dict[str, int]) -> list[Task]:

@@ -21,6 +21,7 @@ LABELS = {
     "bisection": "Bisection",
     "column_generation": "Column generation",
     "auto": "metricfit's default",
+    "calibrated": 'metricfit, confusion="calibrated"',
 }
 COLOURS = {
     "frank_wolfe": "tab:blue",
