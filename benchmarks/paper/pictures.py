@@ -14,7 +14,9 @@ from style import COLOURS, LABELS, save
 import metricfit as mf
 from metricfit.datasets import example
 from metricfit.methods import METHODS, Walk
+from metricfit.methods.base import Budget
 from metricfit.oracles import PluginOracle, Rows
+from metricfit.oracles.base import OracleBase
 from metricfit.problem import Problem
 
 
@@ -131,7 +133,7 @@ def trajectories(folder: Path) -> None:
         save(fig, folder / file)
 
 
-class FromZeroOne:
+class FromZeroOne(OracleBase):
     """An oracle whose first answers are the 0-1 rule.
 
     Walks then begin there and not at the balanced rule, which is optimal on NormImbal.
@@ -178,7 +180,7 @@ def beginning(method: str, name: str, constraints: object, calls: int) -> Walk:
         # The others open with two rules.
         oracle = FromZeroOne(oracle, 1 if method == "frank_wolfe" else 2)
     program = Problem.of("h_mean", constraints).bind(oracle.axes, oracle.margins)
-    return Walk(program, oracle, tol=1e-6, max_calls=calls)
+    return Walk(program, oracle, tol=1e-6, budget=Budget(calls))
 
 
 def feasible_iterates(name: str, constraints: object, steps: int = 300, calls: int = 400) -> np.ndarray:

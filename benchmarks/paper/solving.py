@@ -45,7 +45,9 @@ def solve(
 ) -> tuple[np.ndarray, np.ndarray, mf.Result]:
     """Return the confusion tensors of a method on the training and test rows, and the result."""
     g, gt = (data.g, data.gt) if groups else (None, None)
-    if method == "calibrated":  # the default's method, where calibrated probabilities are counted in place of labels
+    if (
+        method == "calibrated"
+    ):  # the default's method, where calibrated probabilities are counted in place of labels
         method, options = "auto", {**options, "confusion": "calibrated"}
     result = mf.optimize(
         data.P,

@@ -21,7 +21,7 @@ def paper():
     """Import the benchmark's modules, which stand on their own path, and forget them afterwards."""
     before = set(sys.modules)
     sys.path.insert(0, str(FOLDER))
-    names = ("cells", "scoring", "plain_numpy", "bars", "frames", "settings")
+    names = ("cells", "scoring", "plain_numpy", "bars", "frames", "settings", "population", "pictures")
     try:
         yield SimpleNamespace(**{name: import_module(name) for name in names})
     finally:
@@ -125,3 +125,18 @@ def test_a_bar_is_the_best_of_the_papers_methods_plus_its_error(paper, tmp_path)
     assert 0 < error < best < 1
     assert verdicts(paper, tmp_path / "within", best + 0.9 * error) == ["passed"]
     assert verdicts(paper, tmp_path / "beyond", best + 1.1 * error) == ["missed"]
+
+
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.CalibrationWarning")
+@pytest.mark.parametrize(
+    ("constraints", "method"),
+    [((), "frank_wolfe"), ((), "ellipsoid"), ("coverage(1) <= 0.3", "split_frank_wolfe")],
+)
+def test_walks_through_the_achievable_set_end_near_the_optimum(paper, constraints, method):
+    """The pictures of the paper's page: first iterates of a method on an exact distribution."""
+    best = paper.population.on_line("NormImbal", "h_mean", constraints).confusion.matrix.diagonal()
+    path = paper.pictures.iterates(method, "NormImbal", constraints, steps=60, calls=150)
+    away = np.abs(path - best).max(axis=1)
+    assert path.shape == (60, 2)
+    assert away[-1] < 0.01
+    assert away[0] > 0.02
