@@ -19,6 +19,10 @@ NEEDED = {"xgboost_classifier": "xgboost", "lightgbm_classifier": "lightgbm"}
 NUMBER = re.compile(r"-?\b\d[\d,]*(\.\d+)?(e[-+]?\d+)?\b")
 
 
+# On which side of its limit an estimate lies may be a processor's, too.
+OUTLOOK = re.compile(r"(?<=on new rows, )(likely )?(kept|broken)$", re.MULTILINE)
+
+
 def shown() -> dict[str, str]:
     """What each script prints, by the page."""
     page = (ROOT / "docs/examples.md").read_text(encoding="utf-8")
@@ -28,7 +32,7 @@ def shown() -> dict[str, str]:
 
 def words(text: str) -> list[list[str]]:
     """The words of each line, with a sign in place of each number: the last digits are those of a processor."""
-    return [NUMBER.sub("#", line).split() for line in text.splitlines() if line.strip()]
+    return [NUMBER.sub("#", line).split() for line in OUTLOOK.sub("?", text).splitlines() if line.strip()]
 
 
 def test_every_script_is_on_the_page():
