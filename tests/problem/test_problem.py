@@ -288,3 +288,18 @@ class TestPlane:
         for _ in range(5):
             step = 1e-6 * random.normal(size=u.size)
             assert program.value(u + step) - level == pytest.approx(slope @ step, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("objective", "constraints", "told"),
+    [
+        ("g_mean", (), False),
+        ("g_mean", "precision(1) >= 0.5", False),
+        (mf.cost(COST), "coverage(2) <= 0.3", False),
+        ("g_mean", "demographic_parity(over='sex') <= 0.1", True),
+        ("g_mean", "recall(1).at(sex='F') >= 0.5", True),
+        (mf.worst(mf.recall(0), over="sex"), (), True),
+    ],
+)
+def test_a_program_knows_whether_it_tells_cells_apart(objective, constraints, told):
+    assert program_of(objective, constraints).by_cell is told

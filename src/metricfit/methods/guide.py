@@ -65,7 +65,7 @@ class Guide:
             counted = mixed(self.walk.vertices, mixture)
             self.u, self.factor = self.labels.vector(counted), factor
             self.agreed = self._agree(self.u, outcome.best.u)
-            yield Iterate(mixture, self.u, multipliers=outcome.best.multipliers)
+            yield Iterate(mixture, self.u, multipliers=self._prices(outcome.best))
             following = label_factor(
                 counted, mixed(self.known, weights), self.program.layout, self.walk.oracle.effective_rows
             )
@@ -74,18 +74,26 @@ class Guide:
             factor = following
 
     def moved(self) -> Iterator[Iterate]:
-        """Yield mixtures of the guiding problem with each limit moved by as much as the labels miss it, or leave of it.
+        """Yield mixtures of the guiding problem with its limits made stricter, until labels keep those asked for.
 
-        What they miss is added up, so that after a few moves the labels keep the limits, and not by much.
+        A limit that labels miss is made stricter by as much, again and again. Once they keep all, the limits go back
+        half of the way to where they did not: what is stricter than needed costs of the objective. Limits are never
+        made looser than asked for, so that both labels and calibrated probabilities keep them: one alone may be luck.
         """
-        moves = np.zeros(len(self.labels.limits))
+        moves = broken = np.zeros(len(self.labels.limits))
+        kept: FloatArray | None = None
         for _ in range(self.settings.moves):
             if self.u is None or any(np.isnan(limit.value(self.u)) for limit in self.labels.limits):
                 return  # no mixture to move from, or one that gives up what a limit is about
             missed = np.array([limit.violation(self.u) for limit in self.labels.limits])
-            if -self.settings.missed <= missed.max() <= FEASIBLE:
+            if missed.max() > FEASIBLE:
+                broken = moves
+                further = moves + np.maximum(missed, 0.0) + (missed > FEASIBLE) * PUSH
+            else:
+                kept = moves
+            if kept is not None and (kept - broken).max() <= self.settings.missed:
                 return
-            moves += missed + (missed > FEASIBLE) * PUSH
+            moves = further if kept is None else (broken + kept) / 2
             try:
                 _, weights = self._solved(stricter(self.program, moves), self.factor, 1)
             except InfeasibleError:
@@ -103,6 +111,15 @@ class Guide:
             abs(one.value(counted) - other.value(expected)) <= self.settings.missed
             for one, other in zip(self.labels.limits, self.program.limits, strict=True)
         )
+
+    def _prices(self, best: Iterate) -> tuple[FloatArray, ...] | None:
+        """Return the multipliers of the calibrated problem, unless it compares groups that have no labels of a class."""
+        pairs = zip(self.labels.limits, self.program.limits, strict=True)
+        alike = all(
+            one.node is not None and other.node is not None and one.node.size == other.node.size
+            for one, other in pairs
+        )
+        return best.multipliers if alike else None
 
     def without_limits(self) -> int:
         """Return the place of the heaviest rule of the calibrated problem without its constraints."""

@@ -34,9 +34,11 @@ class Guided(Method):
 
     The plug-in rule of a loss is the cheapest one by calibrated probabilities, not by counted labels. So the problem
     is solved on calibrated probabilities first, with its counts corrected by what the labels say of its mixture.
-    Where labels and probabilities disagree about a constraint, which must hold on the labels, the best of its rules
-    are then polished weight by weight and mixed as well as the labels' own master problem can. No bound is claimed;
-    ``result.calibrated`` has that of the calibrated problem.
+    Where labels and probabilities disagree about a constraint, which must hold on the labels, its limits are made
+    stricter; then the best of its rules are polished weight by weight and mixed as well as the labels' own master
+    problem can. Where objective or constraints tell cells apart, limits that both labels and probabilities keep are
+    enough, and weights are not polished: a cell has few rows of each class, and what they are best at is luck. No
+    bound is claimed; ``result.calibrated`` has that of the calibrated problem.
 
     Parameters
     ----------
@@ -77,17 +79,21 @@ class Guided(Method):
                 yield last
         # Where labels say no more of the constraints than probabilities do, there is nothing to search for. Of the
         # rounds the last one is the answer: the best one by labels would be the luckiest.
-        if last is not None and guide.agreed and program.excess(last.u) <= FEASIBLE:
+        enough = guide.agreed or program.by_cell
+        if last is not None and enough and program.excess(last.u) <= FEASIBLE:
             yield last
             return
+        kept = False
         for last in guide.moved():
             yield last
-        if last is not None and guide.agreed and program.excess(last.u) <= FEASIBLE:
+            kept = kept or program.excess(last.u) <= FEASIBLE
+        if kept and enough:
             return
         for loss in plain:
             yield walk.single(guide.ask(loss))
         yield walk.single(guide.without_limits())
-        if len(weights_of(program, walk, argmax_loss(program))) <= self.settings.most_weights:
+        weights = weights_of(program, walk, argmax_loss(program))
+        if not program.by_cell and len(weights) <= self.settings.most_weights:
             yield from self._polished(program, walk)
         yield from self._mixed(program, walk)
 

@@ -140,6 +140,17 @@ class Program:
         return np.unique(places, return_inverse=True)
 
     @cached_property
+    def by_cell(self) -> bool:
+        """Whether objective or constraints tell cells apart, so that each may need a rule of its own."""
+        columns, cells = sp.csc_array(self.matrix), len(self.axes.cells)
+        columns.sort_indices()
+        counts = np.diff(columns.indptr).reshape(cells, -1)
+        if np.any(counts != counts[0]):
+            return True
+        parts = (part.reshape(cells, -1) for part in (columns.indices, columns.data))
+        return any(bool(np.any(part != part[0])) for part in parts)
+
+    @cached_property
     def shared(self) -> BoolArray:
         """Which entries of u more than one cell adds to."""
         places, size = self._places[0], self.constant.size

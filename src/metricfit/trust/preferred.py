@@ -49,8 +49,9 @@ def preferred(
     raw = walk.beside(program, given)
     raw.guide = walk.guide
     weights = len(weights_of(program, raw, argmax_loss(program)))
-    searched = weights <= settings.most_weights and not given.costly
-    if not of_shares(program):
+    # Each cell would have weights of its own to search, tuned on the few rows of each class that it has.
+    searched = weights <= settings.most_weights and not given.costly and not program.by_cell
+    if not (of_shares(program) or program.by_cell):
         return _within_limits(raw, walk, best, searched, settings)
     if not program.limits:
         found = _most_gain(problem, raw, walk, policy, best)

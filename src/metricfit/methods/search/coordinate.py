@@ -131,8 +131,8 @@ def weights_of(program: Program, walk: Walk, loss: FloatArray) -> list[Weight]:
 
     Rare classes come first, so that the order in which classes are given does not matter.
     """
-    cells = len(program.axes.cells)
-    places: list[int | None] = [None] if _shared(program, loss) else list(range(cells))
+    shared = not program.by_cell and bool(np.all(loss == loss[:1]))
+    places: list[int | None] = [None] if shared else list(range(len(program.axes.cells)))
     kinds: tuple[Kind, Kind] = ("slope", "offset")
     return [
         (j, kind, cell)
@@ -165,14 +165,6 @@ def by_share(program: Program, walk: Walk) -> list[int]:
     """Return the decisions, those of rare classes first and those that are no class last."""
     share = np.append(walk.oracle.margins.sum(axis=0), 2.0)[program.axes.match]
     return [int(j) for j in np.argsort(share, kind="stable")]
-
-
-def _shared(program: Program, loss: FloatArray) -> bool:
-    size = loss[0].size
-    if not np.all(loss == loss[:1]):
-        return False
-    first = program.matrix[:, :size]
-    return all((program.matrix[:, a * size : (a + 1) * size] != first).nnz == 0 for a in range(1, len(loss)))
 
 
 def _merit(program: Program, u: FloatArray, penalty: float) -> float:
