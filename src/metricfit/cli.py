@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
@@ -41,10 +42,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     given = list(sys.argv[1:] if argv is None else argv)
+    shown, warnings.formatwarning = warnings.formatwarning, _noted
     try:
         try:
             return _run(given)
         finally:
+            warnings.formatwarning = shown
             if sys.stdout is not None:  # as in a shell's >&-
                 sys.stdout.flush()
     except KeyboardInterrupt:
@@ -72,6 +75,13 @@ def _run(given: list[str]) -> int:
 
             show({"error": str(error), "exit_code": error.code, **error.details})
         return error.code
+
+
+def _noted(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning for the person at the terminal, to whom the line of code that gave it says nothing."""
+    return f"metricfit: note: {message}\n"
 
 
 def _say(text: str) -> None:

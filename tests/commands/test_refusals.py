@@ -34,10 +34,19 @@ BAD_TABLES = {
     "no class": (lambda f: f[f["label"] != "fraud"], ["'fraud'", "no rows"]),
     "no probabilities": (
         lambda f: f.filter(regex="^[^p]"),
-        ["--proba-prefix p_: there are no probability columns that begin with 'p_'"],
+        [
+            "--proba-prefix p_: there are no probability columns that begin with 'p_'; each class needs a column"
+        ],
+    ),
+    "other prefix": (
+        lambda f: f.rename(columns=lambda name: name.replace("p_", "score ")),
+        [
+            "there are no probability columns that begin with 'p_'; the prefix may be 'score '. The columns are"
+        ],
     ),
     "no rows": (lambda f: f.iloc[:0], ["the table has a header and no rows; give at least one row"]),
     "weight": (lambda f: f.assign(weight=-1.0), ["'weight' is negative"]),
+    "huge weight": (lambda f: f.assign(weight=1e308), ["'weight' is larger than 1e+100 in 3000 rows"]),
 }
 
 
@@ -70,7 +79,19 @@ BAD_FITS = {
     "tol text": (["--tol", "small"], ["'small'"]),
     "max calls": (["--max-calls", "0"], ["--max-calls", ">= 1"]),
     "max seconds": (["--max-seconds", "nan"], ["--max-seconds", "> 0"]),
-    "option": (["--atribute", "region"], ["--atribute"]),
+    "option": (["--atribute", "region"], ["unknown option '--atribute', perhaps --attribute; see "]),
+    "dash": (["--subject-to", "-recall('fraud')<=-0.1"], ["begins with a dash is given as --option='-...'"]),
+    "percent": (["--subject-to", "recall('fraud') >= 90%"], ["0.9 for 90 %"]),
+    "sign": (["--subject-to", "recall('fraud') ≥ 0.9"], ["at character 17", "at least is written >="]),
+    "arrow": (["--subject-to", "recall('fraud') => 0.9"], ["at least is written >="]),
+    "comma": (["--subject-to", "recall('fraud') >= 0,9"], ["decimals have a point"]),
+    "and": (["--subject-to", "recall('fraud') >= 0.1 and accuracy >= 0.1"], ["each constraint by itself"]),
+    "no class": (["--subject-to", "recall >= 0.1"], ["recall needs a class, as in recall('fraud')"]),
+    "no attribute": (
+        ["--subject-to", "demographic_parity() <= 0.1"],
+        ["demographic_parity needs an attribute, as in demographic_parity(over='region')"],
+    ),
+    "ranking": (["--subject-to", "roc_auc >= 0.1"], ["unknown metric 'roc_auc'", "it judges probabilities"]),
     "two goals": (["--minimize", "g_mean"], ["not allowed with"]),
     "folder": (["--out", "nowhere/policy.json"], ["no folder"]),
     "place": (["--out", "."], ["no plain file"]),
@@ -85,6 +106,54 @@ def test_bad_requests_are_refused(folder, frame, capsys, name):
     fails(capsys, (fit(*extra), 2), *words)
     assert written(folder) == []
     assert Path("scores.csv").read_bytes() == before
+
+
+BAD_COLUMNS = {
+    "no label": (["--label", ""], "--label : unknown column ''"),
+    "no weight": (["--weight", ""], "--weight : unknown column ''"),
+    "label as attribute": (["--attribute", "label"], "the attribute 'label' is the column of labels"),
+    "identifier": (
+        ["--attribute", "region", "id"],
+        "the attribute 'id' alone has 3,000 values. Leave it out",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_COLUMNS)
+def test_columns_that_cannot_be_what_they_are_named_as(folder, capsys, name):
+    given, words = BAD_COLUMNS[name]
+    fails(capsys, (fit(*given), 4), "scores.csv: ", words)
+    assert written(folder) == []
+
+
+def test_all_that_is_missing_is_told_at_once(folder, capsys):
+    fails(capsys, (main(["fit", "scores.csv"]), 2), "required: --label, --out, --maximize or --minimize")
+    fails(capsys, (main([]), 2), "give a command, one of demo, fit, apply")
+
+
+def test_another_prefix_of_a_policys_classes_is_told(folder, frame, capsys):
+    assert fit() == 0
+    frame.rename(columns=lambda name: name.replace("p_", "q")).to_csv("other.csv", index=False)
+    fails(capsys, (main(["apply", "policy.json", "other.csv", "--out", "d.csv"]), 4), "the prefix may be 'q'")
+
+
+def test_percentages_are_no_limits(folder, capsys):
+    fails(capsys, (fit("--subject-to", "recall('fraud') >= 90"), 3), "90 % is written as 0.9")
+
+
+def test_tables_in_other_encodings_are_told(folder, frame, capsys):
+    frame.to_csv("other.csv", index=False, encoding="utf-16")
+    fails(capsys, (fit(scores="other.csv"), 4), "byte 0xff is no text in UTF-8; save the table as UTF-8")
+
+
+def test_warnings_are_notes_without_code(folder, capfd):
+    limit = "equal_opportunity(over='region', c='fraud') <= 0.2"
+    run = [sys.executable, "-m", "metricfit", "fit", "scores.csv", "--label", "label", "--maximize", "g_mean"]
+    run += ["--attribute", "region", "--subject-to", limit, "--no-expect", "--out", "policy.json"]
+    shown = subprocess.run(run, capture_output=True, text=True, check=True).stderr
+    assert shown.startswith("metricfit: note: ")
+    assert "rest on fewer than 30 rows" in shown
+    assert ".py" not in shown
 
 
 def test_infeasible_constraints(folder, capsys):

@@ -185,7 +185,7 @@ def test_words_of_metrics_and_prices():
     assert named(mf.recall(1) + mf.recall(0)) == "recall(1) + recall(0)"
     record = ConstraintRecord("x", 0.05, 0.05, 0.0, 1.0)
     told = price_in_words(problem, mf.demographic_parity(over="sex") <= 0.05, record)
-    assert told == "One less point of difference in decisions between groups of sex costs 1 point of G-mean."
+    assert told == "One point less of difference in decisions between groups of sex costs 1 point of G-mean."
     lost = ConstraintRecord("x", 0.8, 0.9, 0.1, 0.0)
     assert "missed by 0.1" in price_in_words(problem, mf.precision(1) >= 0.9, lost)
     unknown = ConstraintRecord("x", 0.9, 0.9, 0.0, float("nan"))

@@ -29,6 +29,7 @@ from metricfit.options import Options
 from metricfit.oracles import PluginOracle
 from metricfit.oracles.base import OracleBase
 from metricfit.problem import Problem
+from metricfit.report import words
 from metricfit.report.expected import of_most_probable
 from metricfit.result import Result
 from metricfit.solving import answered, with_expected
@@ -146,6 +147,7 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
     axes, policy = oracle.axes, result.policy
     before = of_most_probable(oracle)
     cells = f", {len(axes.cells)} cells of {' x '.join(axes.cells.names)}" if axes.cells.names else ""
+    decisions = "" if axes.decisions == axes.classes else f", {axes.k} decision{'' if axes.k == 1 else 's'}"
     soft = ", probabilities as soft labels" if options.confusion == "model" else ""
     start = (
         ""
@@ -161,15 +163,16 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
         return
     blocks = [
         summary.problem_text(problem),
-        f"  {oracle.n_rows:,} rows of {options.scores}, {axes.n} classes, {axes.k} "
-        f"decision{'' if axes.k == 1 else 's'}{cells}{soft}",
+        f"  {oracle.n_rows:,} rows of {options.scores}, {axes.n} classes{decisions}{cells}{soft}",
         "" if before is None else summary.rates_table([("", before, result.confusion)]),
         summary.other_decisions(result.confusion),
         summary.constraints_table(problem.constraints, result, before) if problem.constraints else "",
+        _prices(problem, result),
         f"  value   {number(result.value, 6)}{start}\n{summary.expected_text(result)}"
         f"  bound   {summary.bound_text(result)}\n"
-        f"  status  {result.status}: {summary.STATUS[result.status]}; {result.n_oracle_calls} oracle calls, "
-        f"{result.seconds:.2f} s, {result.method}\n"
+        f"  status  {result.status}: {summary.STATUS[result.status]}\n"
+        f"  effort  {result.n_oracle_calls} oracle calls (looks at the rows), {result.seconds:.2f} s, "
+        f"method {result.method}\n"
         f"  policy  {policy.n_rules} rule{'' if policy.n_rules == 1 else 's'}, written to {options.out}",
         "To decide the rows of a table with the same columns:\n"
         f"  metricfit apply {quote(options.out)} {quote(options.scores)} "
@@ -177,3 +180,13 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
         "" if options.report is None else f"The report is in {options.report}",
     ]
     show(*blocks)
+
+
+def _prices(problem: Problem, result: Result) -> str:
+    """Return a sentence for each constraint that costs something; empty where none does."""
+    told = [
+        f"  {words.price_in_words(problem, constraint, record)}"
+        for constraint, record in zip(problem.constraints, result.constraints, strict=True)
+        if record.kept and record.price > words.NO_PRICE
+    ]
+    return "\n".join([*told, "  A point is a hundredth."]) if told else ""

@@ -26,6 +26,9 @@ from metricfit.data.validation import label
 from metricfit.messages import pairs_text, rows_text, some, unknown
 from metricfit.types import BoolArray, IntArray, Label
 
+# More cells than `MANY`, with fewer than `ROWS_EACH` rows in the mean, are those of an identifier.
+MANY, ROWS_EACH = 1000, 5
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -120,6 +123,21 @@ class Cells:
             keys, prefix = _compact(prefix * len(values) + codes, len(cells) * len(values))
             cells = [(*cells[key // len(values)], values[key % len(values)]) for key in keys.tolist()]
         return cls(tuple(columns), tuple(cells)), prefix.astype(np.int32)
+
+    def check_filled(self, n_rows: int) -> None:
+        """Refuse attributes that tell rows apart in place of grouping them, as an identifier or an amount does.
+
+        Every cell has rules of its own, so that a policy of one row each would know its rows by heart.
+        """
+        if len(self) <= MANY or len(self) * ROWS_EACH <= n_rows:
+            return
+        values = [len({cell[place] for cell in self.values}) for place in range(len(self.names))]
+        most = int(np.argmax(values))
+        raise ValueError(
+            f"{n_rows:,} rows have {len(self):,} combinations of attribute values, fewer than {ROWS_EACH} rows each; "
+            f"the attribute {self.names[most]!r} alone has {values[most]:,} values. Leave it out, or give it fewer "
+            "values, such as ranges"
+        )
 
     def encode(self, sensitive_features: Any, n_rows: int, unseen: str = "error") -> IntArray:
         """Return the cell of each of some rows.

@@ -88,6 +88,7 @@ class Rows(RowArrays):
         """
         y = y if hasattr(y, "__len__") else np.asarray(y)  # a list may hold labels of several types
         cells, codes = Cells.observe(sensitive_features, len(y), missing)
+        cells.check_filled(len(y))
         checked = check_proba(flat_pairs(proba, len(cells)) if blind else proba)
         check_lengths(proba=checked, y=y)
         names = class_labels(y, classes, checked.shape[1] // len(cells) if blind else checked.shape[1])

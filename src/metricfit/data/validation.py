@@ -102,6 +102,10 @@ def check_several_classes(n: int) -> None:
         )
 
 
+# Sums and squares of weights up to this one are numbers still.
+LARGEST_WEIGHT = 1e100
+
+
 def check_weights(
     sample_weight: Any, n_rows: int, name: str = "sample_weight", *, allow_zero: bool = False
 ) -> FloatArray | None:
@@ -144,6 +148,11 @@ def check_weights(
     bad = np.flatnonzero(weights < 0)
     if bad.size:
         raise ValueError(f"{name} is negative in {rows_text(bad)}; give these rows weight 0 or drop them")
+    bad = np.flatnonzero(weights > LARGEST_WEIGHT)
+    if bad.size:
+        raise ValueError(
+            f"{name} is larger than {LARGEST_WEIGHT:g} in {rows_text(bad)}; divide all weights by a large number"
+        )
     if n_rows and not allow_zero and not weights.any():
         raise ValueError(f"{name} is zero in all {n_rows} rows; at least one weight must be positive")
     return weights

@@ -60,6 +60,7 @@ class TrainingRows(NamedTuple):
         classes = np.asarray(clf.estimator.classes_) if _frozen(clf) else classes_of(y)
         weights = check_weights(sample_weight, len(y))
         cells, codes = Cells.observe(features, len(y), clf.missing)
+        cells.check_filled(len(y))
         return cls(X, y, weights, codes, Axes(tuple(classes), _decisions(clf), cells), classes)
 
     def take(self, places: IntArray) -> TrainingRows:
@@ -81,7 +82,7 @@ def fit_rows(
     )
     if clf.oracle == "retrain":
         return _retrained(clf, rows, problem, features, seed)
-    if clf.confidence is not None:
+    if clf.confidence is not None and problem.constraints:
         return _confirmed(clf, rows, problem, clf.confidence, seed)
     if clf.blind:
         model, held_out = fit_joint(

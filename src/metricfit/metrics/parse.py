@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import inspect
 import operator
 import warnings
 from collections.abc import Callable
@@ -26,6 +27,27 @@ LONGEST = 10_000
 # Brackets and calls within each other. Sums do not count: they are one level, however long.
 DEEPEST = 50
 TOO_DEEP = "it is nested too deeply"
+# Well-known scores that are no function of a confusion matrix.
+OF_PROBABILITIES = (
+    "auc",
+    "roc_auc",
+    "pr_auc",
+    "average_precision",
+    "log_loss",
+    "brier",
+    "brier_score",
+    "ece",
+)
+# What people write for what is read, by the sign that gives it away.
+HINTS = {
+    "%": "shares are written as numbers: 0.9 for 90 %",
+    "\u2265": "at least is written >=",
+    "\u2264": "at most is written <=",
+    "=>": "at least is written >=",
+    "=<": "at most is written <=",
+}
+# How an argument that is missing may be written.
+WRITTEN = {"c": "a class, as in {}('fraud')", "over": "an attribute, as in {}(over='region')"}
 
 
 def parse(text: str) -> Metric | Constraint:
@@ -67,7 +89,8 @@ def parse(text: str) -> Metric | Constraint:
         why = {SyntaxError: _syntax(text, error), OverflowError: "a number is too large"}
         raise ValueError(f"cannot read {brief(text)}: {why.get(type(error), TOO_DEEP)}") from None
     if not isinstance(found, Metric | Constraint):
-        raise ValueError(f"{brief(text)} is neither a metric nor a constraint")
+        hint = "; decimals have a point: 0.5" if isinstance(found, list) else ""
+        raise ValueError(f"{brief(text)} is neither a metric nor a constraint{hint}")
     return found
 
 
@@ -94,7 +117,8 @@ def _syntax(text: str, error: BaseException) -> str:
     if place is None:
         return getattr(error, "msg", "")
     end = ", the end" if place > len(text.rstrip()) else ""
-    return f"{getattr(error, 'msg', '')} at character {place}{end}"
+    hint = next((f"; {told}" for sign, told in HINTS.items() if sign in text), "")
+    return f"{getattr(error, 'msg', '')} at character {place}{end}{hint}"
 
 
 class _Reader:
@@ -133,6 +157,8 @@ class _Reader:
                 raise self._error("constraints use <= or >=")
             case ast.Compare():
                 raise self._error("write 'a <= metric <= b' as two constraints")
+            case ast.BoolOp():
+                raise self._error("give each constraint by itself, without 'and' and 'or'")
             case ast.Name(id=name):
                 return self._apply(self._metric(name), [], {})
             case ast.Call(func=func, args=args, keywords=keywords):
@@ -206,13 +232,15 @@ class _Reader:
         try:
             return function(*args, **named)
         except TypeError as error:
-            raise self._error(cut(str(error))) from None
+            raise self._error(_lacking(function, args, named) or cut(str(error))) from None
 
     def _metric(self, name: str) -> Callable[..., Metric]:
         if name in METRICS:
             return METRICS[name]
         near = _near(name)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(METRICS))}"
+        if name in OF_PROBABILITIES:
+            hint = "it judges probabilities, while a metric here judges decisions, by their confusion matrix"
         raise ValueError(f"unknown metric {brief(name)} in {brief(self.text)}; {hint}")
 
     def _error(self, why: str) -> ValueError:
@@ -221,6 +249,19 @@ class _Reader:
 
 def _text(node: ast.expr) -> str:
     return brief(ast.unparse(node))
+
+
+def _lacking(function: Callable[..., Metric], args: list[Any], named: dict[str, Any]) -> str:
+    """Return which arguments of a metric are missing, in words; empty where something else is wrong."""
+    known = inspect.signature(function).parameters
+    if not set(named) <= set(known):
+        return ""  # Python names the argument that there is not
+    parameters = list(known.values())[len(args) :]
+    plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    lacking = [p.name for p in parameters if p.kind in plain and p.default is p.empty and p.name not in named]
+    name = function.__name__
+    wanted = [WRITTEN[p].format(name) if p in WRITTEN else p for p in lacking]
+    return f"{name} needs {' and '.join(wanted)}" if lacking else ""
 
 
 def _near(name: str) -> list[str]:

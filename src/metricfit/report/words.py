@@ -35,7 +35,7 @@ NAMES = {
 }
 STATUS = {
     "optimal": "value and bound are within the tolerance",
-    "searched": "the search ended by itself; there is no proof that nothing is better",
+    "searched": "the search came to its end, without a proof that nothing is better",
     "stalled": "nothing better was found",
     "max_calls": "the budget of oracle calls was used up: the best so far",
     "max_seconds": "the time was used up: the best so far",
@@ -117,17 +117,17 @@ def price_in_words(problem: Problem, constraint: Constraint, record: ConstraintR
     'One more point of precision of fraud costs 0.4 points of G-mean.'
     """
     goal, kept = named(problem.objective, short=True), named(constraint.metric, short=True)
-    if record.violation > 1e-9:
+    if not record.kept:
         return f"It is not kept: it is missed by {record.violation:.4g}."
     if math.isnan(record.price):
         return "What it costs is not known: the search gives no prices."
     if record.price <= NO_PRICE:
         return "It costs next to nothing: the best policy keeps it anyway, or nearly."
-    way = "more" if constraint.sense == ">=" else "less"
+    one = "One more point" if constraint.sense == ">=" else "One point less"
     done = "costs" if problem.sign < 0 else "adds"
     points = f"{record.price:.2g} point{'' if f'{record.price:.2g}' == '1' else 's'}"
     of = "of" if problem.sign < 0 else "to the"
-    return f"One {way} point of {kept} {done} {points} {of} {goal}."
+    return f"{one} of {kept} {done} {points} {of} {goal}."
 
 
 def class_in(problem: Problem, labels: Sequence[Label]) -> Label | None:
@@ -156,15 +156,12 @@ def bound_in_words(result: Result) -> str:
     if not math.isfinite(result.bound):
         if result.calibrated is not None and math.isfinite(result.calibrated.bound):
             bound, beyond = result.calibrated.bound, result.calibrated.beyond(result.value)
-            known = f"If the calibrated probabilities are right, no policy goes beyond {bound:.4f}"
+            known = f"If the calibrated probabilities are right, no policy goes beyond {bound:.4f}."
             if not beyond:
-                return f"{known}."
+                return known
             return (
-                f"{known}. By counted labels this one does: it is luck of these rows, or they are not right."
+                f"{known} Counted labels put this one {beyond:.4f} beyond that: chance, or those probabilities are not "
+                "quite right."
             )
         return "No bound is known: a better policy may exist."
-    if result.certified:
-        return (
-            f"No policy at all goes beyond {result.bound:.4f} on these rows, if the probabilities are right."
-        )
-    return f"The search estimates that no policy goes beyond {result.bound:.4f} on these rows."
+    return f"No policy at all goes beyond {result.bound:.4f} on these rows, if the probabilities are right."

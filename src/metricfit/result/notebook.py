@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from metricfit.result import Result
+    from metricfit.result import ConstraintRecord, Result
 
 # Colours are those of the page around it, light or dark.
 FRAME = "border-left:3px solid currentColor;padding:.2em 0 .2em 1em;font-size:.95em"
@@ -28,11 +28,13 @@ def html(result: Result) -> str:
     str
         HTML without scripts, in which every text is escaped.
     """
-    bound = "none claimed"
+    bound = "none claimed" if result.calibrated is None else f"none claimed; {result.calibrated.promise}"
     if math.isfinite(result.bound):
         bound = f"{result.bound:.6f} (proven), gap {result.gap:.1e}"
+    new = result.expected
     facts = [
         ["value", f"{result.value:.6f}"],
+        *([] if new is None else [["expect on new rows", f"{new}, 95 % interval"]]),
         ["bound", bound],
         [
             "status",
@@ -43,13 +45,16 @@ def html(result: Result) -> str:
     parts = [f"<p><strong>{escape(result.problem)}</strong></p>", _table(None, facts)]
     if result.constraints:
         header = ["constraint", "value", "", "price"]
-        rows = [[c.name, f"{c.value:.6f}", _kept(c.violation), _price(c.price)] for c in result.constraints]
+        rows = [[c.name, f"{c.value:.6f}", _kept(c), _price(c.price)] for c in result.constraints]
+        if new is not None:
+            header.append("expect on new rows")
+            rows = [[*row, f"{one}, {one.outlook}"] for row, one in zip(rows, new.constraints, strict=True)]
         parts.append(_table(header, rows))
     return f'<div style="{FRAME}">{"".join(parts)}</div>'
 
 
-def _kept(violation: float) -> str:
-    return "holds" if violation <= 1e-9 else f"violated by {violation:.3g}"
+def _kept(record: ConstraintRecord) -> str:
+    return "holds" if record.kept else f"violated by {record.violation:.3g}"
 
 
 def _price(price: float) -> str:

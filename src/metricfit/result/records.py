@@ -29,6 +29,11 @@ class ConstraintRecord:
     violation: float
     price: float
 
+    @property
+    def kept(self) -> bool:
+        """Whether the constraint holds, up to the accuracy of a sum."""
+        return self.violation <= 1e-9
+
 
 # The largest price that says something, in units of the objective (of at least 1) for a whole unit of a constraint.
 STEEPEST = 1e4
@@ -64,8 +69,8 @@ class Calibrated:
     >>> print(Calibrated(0.6987, 0.7021))
     0.699; if the calibrated probabilities are right, no classifier exceeds 0.702
     >>> print(Calibrated(0.6987, 0.7021).beside(0.75, indent=4))
-    0.699; if the calibrated probabilities are right, no classifier exceeds 0.702
-        by labels this one does, by 0.048: luck, or they are not right
+    if the calibrated probabilities are right, no classifier exceeds 0.702
+        counted labels give this policy 0.048 more: chance, or those probabilities are not quite right
     """
 
     value: float
@@ -78,10 +83,15 @@ class Calibrated:
         return cls(sign * outcome.value + 0.0, sign * outcome.bound + 0.0, sign < 0)
 
     def __str__(self) -> str:
+        return f"{self.value:.3f}; {self.promise}"
+
+    @property
+    def promise(self) -> str:
+        """What the bound says, in words."""
         if not np.isfinite(self.bound):
-            return f"{self.value:.3f}; no bound is known"
+            return "no bound is known"
         beats = "exceeds" if self._higher_is_better else "is below"
-        return f"{self.value:.3f}; if the calibrated probabilities are right, no classifier {beats} {self.bound:.3f}"
+        return f"if the calibrated probabilities are right, no classifier {beats} {self.bound:.3f}"
 
     def beyond(self, value: float) -> float:
         """Return by how much a value that labels were counted for is better than the bound; 0 where it is not."""
@@ -89,11 +99,15 @@ class Calibrated:
         return gain if np.isfinite(gain) and gain >= SHOWN else 0.0
 
     def beside(self, value: float, indent: int) -> str:
-        """Say the same beside the value that was reached by labels; a second line where it is beyond the bound."""
+        """Say the promise beside the value that labels count; a second line where that value is beyond the bound."""
         beyond = self.beyond(value)
         if not beyond:
-            return str(self)
-        return f"{self}\n{' ' * indent}by labels this one does, by {beyond:.3f}: luck, or they are not right"
+            return self.promise
+        side = "more" if self._higher_is_better else "less"
+        return (
+            f"{self.promise}\n{' ' * indent}counted labels give this policy {beyond:.3f} {side}: chance, or those "
+            "probabilities are not quite right"
+        )
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ class Result:
     @property
     def feasible(self) -> bool:
         """Whether all constraints hold on the fitted rows."""
-        return all(record.violation <= 1e-9 for record in self.constraints)
+        return all(record.kept for record in self.constraints)
 
     def to_frame(self) -> Any:
         """Return the constraints as a pandas frame, one row each."""
@@ -209,7 +209,7 @@ class Result:
             bound = (
                 "none claimed"
                 if self.calibrated is None
-                else f"none claimed; calibrated {self.calibrated.beside(self.value, indent=9)}"
+                else f"none claimed; {self.calibrated.beside(self.value, indent=9)}"
             )
         lines = [
             self.problem,
@@ -220,7 +220,7 @@ class Result:
         ]
         expected = self.expected.constraints if self.expected is not None else [None] * len(self.constraints)
         for c, new in zip(self.constraints, expected, strict=True):
-            holds = "holds" if c.violation <= 1e-9 else f"VIOLATED by {c.violation:.3g}"
+            holds = "holds" if c.kept else f"VIOLATED by {c.violation:.3g}"
             outlook = "" if new is None else f", {new.outlook}"
             lines.append(
                 f"  {c.name}: {c.value:.6f}, {holds}, price {c.price:.4g}{_on_new_rows(new)}{outlook}"

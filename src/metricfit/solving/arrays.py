@@ -190,7 +190,7 @@ def answered(
         Adds to a result what to expect on new rows; not asked where a confidence is, which tells more.
     """
     plugin = oracle if plugin is None else plugin
-    if confidence is None:
+    if confidence is None or not problem.constraints:  # without limits there is nothing to confirm
         result = solve(problem, oracle, options)
         result = result if judged is None else judged(result)
     else:

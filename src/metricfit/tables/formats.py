@@ -56,7 +56,10 @@ def unreadable(path: str | os.PathLike[str], kind: Format, error: Exception) -> 
     a.csv: it cannot be read as CSV: no header; check that the file is complete and its ending right
     """
     name = kind.upper() if kind == "csv" else kind.title()
-    why = f"it cannot be read as {name}: {str(error).rstrip('.')}"
+    told = str(error).rstrip(".")
+    if isinstance(error, UnicodeDecodeError):
+        told = f"byte 0x{error.object[error.start]:02x} is no text in UTF-8; save the table as UTF-8"
+    why = f"it cannot be read as {name}: {told}"
     return ValueError(f"{path}: {why}; check that the file is complete and its ending right")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +12,9 @@ import numpy as np
 from metricfit.data.columns import factorize
 from metricfit.messages import rows_text, some
 from metricfit.types import Label
+
+# What names of columns that belong together begin with: up to a separator, or letters before a number.
+_BEGINNING = re.compile(r".*[_\-. :/](?=.)|[^\d]*(?=\d+$)|")
 
 
 def classes_of(columns: Sequence[str], prefix: str, texts: bool) -> tuple[list[str], list[Label]]:
@@ -40,6 +45,36 @@ def classes_of(columns: Sequence[str], prefix: str, texts: bool) -> tuple[list[s
     if set(suffixes) <= set(truths):
         return list(columns), [truths[suffix] for suffix in suffixes]
     return list(columns), list(suffixes)
+
+
+def other_prefix(columns: Sequence[str], classes: Sequence[Label] = ()) -> str:
+    """Return the next move where no probability column has the prefix that was named.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The columns that may hold probabilities.
+    classes : sequence
+        The classes that there must be columns of; none where the columns name them.
+
+    Examples
+    --------
+    >>> other_prefix(["id", "score_no", "score_yes"]), other_prefix(["x", "P1", "P2"], [1, 2])
+    ("the prefix may be 'score_'", "the prefix may be 'P'")
+    >>> other_prefix(["id", "score"])
+    'each class needs a column, its prefix and then the class; to one score of two classes add 1 - score'
+    """
+    found = Counter(begin for name in columns if (begin := _BEGINNING.match(name)[0]) != name)  # type: ignore[index]
+    likely = [begin for begin, times in found.most_common() if times > 1]
+    if classes:
+        first, wanted = str(classes[0]), set(columns)
+        begins = [name.removesuffix(first) for name in columns if name.endswith(first)]
+        likely = [begin for begin in begins if {f"{begin}{value}" for value in classes} <= wanted]
+    if any(likely):
+        return f"the prefix may be {next(filter(None, likely))!r}"
+    return (
+        "each class needs a column, its prefix and then the class; to one score of two classes add 1 - score"
+    )
 
 
 def as_number(text: str) -> int | float | None:

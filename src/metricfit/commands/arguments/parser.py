@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 from collections.abc import Collection
+from itertools import takewhile
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from metricfit import __version__
 from metricfit.commands import COMMANDS
 from metricfit.commands.errors import UsageError
+from metricfit.messages import brief
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are the command's errors."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse unknown options first: argparse would complain of a required one that is only misspelt."""
+        self.given = {word.partition("=")[0] for word in takewhile("--".__ne__, args or ())}
+        if self._subparsers is None:
+            for word in sorted(word for word in self.given if word.startswith("--")):
+                if word not in self._option_string_actions:
+                    near = difflib.get_close_matches(word, self._option_string_actions, 1)
+                    self.error(f"unknown option {brief(word)}{f', perhaps {near[0]}' if near else ''}")
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """Raise in place of printing the usage and leaving."""
+        if "required: COMMAND" in message:
+            message = f"give a command, one of {', '.join(COMMANDS)}"
+        elif "required: " in message:
+            for group in self._mutually_exclusive_groups:
+                names = [name for action in group._group_actions for name in action.option_strings]
+                if group.required and not self.given.intersection(names):
+                    message += f", {' or '.join(names)}"
         # An option that takes several values takes all that follow, files too.
         hint = "; files come before the options" if "required: " in message and "SCORES" in message else ""
+        if message.endswith("one argument"):
+            hint = "; a text that begins with a dash is given as --option='-...'"
         raise UsageError(f"{message}{hint}; see '{self.prog} --help'")
 
 

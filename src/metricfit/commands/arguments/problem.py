@@ -183,6 +183,9 @@ def infeasible(error: InfeasibleError, problem: Problem) -> Infeasible:
         "  Ask for limits no stricter than those in the last column, or drop a constraint. 'metricfit frontier' shows "
         "what each limit costs.",
     ]
+    percent = next((c for c in problem.constraints if c.limit > 1 >= nearest[str(c)]["alone"]), None)
+    if percent is not None:
+        lines.append(f"  {percent.metric} is a share: 90 % is written as 0.9.")
     details = {"conflict": error.conflict, "violations": error.violations, "alone": error.alone}
     return Infeasible("\n".join(lines), **details, nearest=nearest)
 

@@ -91,7 +91,11 @@ def score_table(
     asked = {name: f"{option} {name}" for option, name in copied}
     asked |= {name: f"--attribute {name}" for name in attributes}
     asked |= {name: f"the policy needs the attribute {name!r}" for name in fitted}
-    asked |= {name: f"{option} {name}" for option, name in (("--label", label), ("--weight", weight)) if name}
+    asked |= {
+        name: f"{option} {name}"
+        for option, name in (("--label", label), ("--weight", weight))
+        if name is not None
+    }
     asked[f"{prefix}*"] = f"--proba-prefix {prefix}"
     classes = None if policy is None else policy.axes.classes
     if classes is not None and len(set(map(str, classes))) < len(classes):

@@ -23,7 +23,7 @@ SHOWN_CLASSES = 20
 WIDEST_NAME = 46
 STATUS = {
     "optimal": "the gap is at most the tolerance",
-    "searched": "the search ended by itself; nothing is proven",
+    "searched": "the search came to its end, without a proof that nothing is better",
     "stalled": "nothing better was found",
     "max_calls": "the budget of oracle calls is used up: the best so far",
     "max_seconds": "the time is used up: the best so far",
@@ -168,7 +168,7 @@ def constraints_table(
     before: Confusion | None = None,
     held_out: Confusion | None = None,
 ) -> str:
-    """Return the constraints with limit, value, violation and price, and their values elsewhere if given.
+    """Return the constraints with limit, value, whether they are kept, and price, and their values elsewhere if given.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def constraints_table(
     before, held_out : Confusion, optional
         Of the most probable class on the same rows, and of the policy on other rows.
     """
-    rows = [["constraint", "limit", "argmax", "value", "expect", "held out", "violation", "price"]]
+    rows = [["constraint", "limit", "argmax", "value", "expect", "held out", "kept", "price"]]
     expected = result.expected.constraints if result.expected is not None else [None] * len(constraints)
     for constraint, record, new in zip(constraints, result.constraints, expected, strict=True):
         metric = constraint.metric
@@ -191,7 +191,7 @@ def constraints_table(
                 number(record.value),
                 "" if new is None else interval_text(new),
                 "" if held_out is None else number(metric(held_out)),
-                number(record.violation),
+                "yes" if record.kept else f"no, by {number(record.violation)}",
                 price_text(record.price),
             ]
         )
@@ -216,14 +216,13 @@ def expected_text(result: Result) -> str:
     if result.expected is None:
         return f"  expect  {result.expected_note}\n" if result.expected_note else ""
     note = f" ({result.expected.note})" if result.expected.note else ""
-    line = f"  expect  {interval_text(result.expected)} on new rows{note}\n"
+    line = f"  expect  {interval_text(result.expected)} on new rows (95 % interval){note}\n"
     if result.confidence is not None:
         return line + "".join(f"  {part}\n" for part in str(result.confidence).splitlines())
-    known = result.expected.constraints
-    lost = sum(one.outlook.endswith("broken") for one in known)
+    lost = [one.name for one in result.expected.constraints if one.outlook.endswith("broken")]
     if lost:
-        line += f"          new rows are likely to break {lost} of {len(known)} limits; "
-        line += "--confidence 0.95 looks for a policy that keeps them\n"
+        line += "".join(f"          new rows are likely to break {name}\n" for name in lost)
+        line += "          --confidence 0.95 looks for a policy that keeps the limits on new rows too\n"
     return line
 
 
@@ -244,4 +243,4 @@ def bound_text(result: Result) -> str:
         return f"{number(result.bound, 6)} (proven), gap {gap_text(result.gap)}"
     if result.calibrated is None:
         return "none claimed"
-    return f"none claimed; calibrated {result.calibrated.beside(result.value, indent=10)}"
+    return f"none claimed; {result.calibrated.beside(result.value, indent=10)}"

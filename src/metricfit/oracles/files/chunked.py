@@ -73,7 +73,9 @@ class ChunkedRows:
         self.place = np.empty(len(order), np.int32)
         self.place[order] = np.arange(len(order), dtype=np.int32)
         self.counts, self.totals = counts[order], totals[order]
-        self.axes = Axes.of(source.classes, decisions, Cells(names, tuple(ordered)))
+        cells = Cells(names, tuple(ordered))
+        cells.check_filled(source.n_rows)
+        self.axes = Axes.of(source.classes, decisions, cells)
 
     def __len__(self) -> int:
         return self.source.n_rows

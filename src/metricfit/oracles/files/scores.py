@@ -18,7 +18,7 @@ from metricfit.tables import csv_file
 from metricfit.tables.arrays import checked, divided, listing, numbers, stacked
 from metricfit.tables.arrow_files import ArrowFiles
 from metricfit.tables.csv_file import CsvFile
-from metricfit.tables.matching import classes_of, labels_of
+from metricfit.tables.matching import classes_of, labels_of, other_prefix
 from metricfit.types import FloatArray, Label
 
 
@@ -117,16 +117,21 @@ class ScoreFiles:
         self.label, self.prefix, self.attributes = label, prefix, tuple(attributes)
         self.weight, self.normalize, self.asked = weight, normalize, dict(asked or {})
         self.table = _opened(path)
-        self.others = list(dict.fromkeys(name for name in (label, *attributes, weight) if name))
+        self.others = list(dict.fromkeys(name for name in (label, *attributes, weight) if name is not None))
         self.check_columns(self.others)
+        if label in attributes:
+            raise ValueError(
+                f"{self.path}: the attribute {label!r} is the column of labels; a policy could decide only rows whose "
+                "label is known. Name other columns as attributes"
+            )
         self.columns, self.classes = self._probabilities(classes)
         self.label_name, self.weight_name = f"column {label!r}", f"column {weight!r}"
         self.proba_name = f"a probability (columns {listing(self.columns)})"
         self.dtype: np.dtype[Any] = np.dtype(np.float64)
         if isinstance(self.table, CsvFile):
             # Labels as they are written: pandas would take 00 for 0, and TRUE for True.
-            figures = [*self.columns, *([weight] if weight else [])]
-            self.table.load([*self.columns, *self.others], figures, [label] if label else [])
+            figures = [*self.columns, *([] if weight is None else [weight])]
+            self.table.load([*self.columns, *self.others], figures, [] if label is None else [label])
         else:
             self.table.check_same([*self.columns, *self.others], prefix)
             self._check_types()
@@ -269,9 +274,10 @@ class ScoreFiles:
         if missing or not columns:
             told = self.asked.get(f"{prefix}*")
             what = listing(missing) if missing else f"that begin with {prefix!r}"
+            others = [name for name in known if name not in self.others]
             raise ValueError(
-                f"{self.path}: {f'{told}: ' if told else ''}there are no probability columns {what}; the columns are "
-                f"{listing(known)}"
+                f"{self.path}: {f'{told}: ' if told else ''}there are no probability columns {what}; "
+                f"{other_prefix(others, named)}. The columns are {listing(known)}"
             )
         self.check_columns(columns)
         return columns, named

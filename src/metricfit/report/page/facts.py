@@ -95,6 +95,7 @@ class Facts:
             "facts": self._about(),
             "rules": result.policy.n_rules,
             "cells": len(result.policy.rules),
+            "attributes": " x ".join(result.policy.axes.cells.names),
             "mixed": any(sum(rule.weight > 0 for rule in mixture) > 1 for mixture in result.policy.rules),
             "made_by": self.made_by or self._code(),
             "version": metricfit.__version__,
@@ -110,7 +111,7 @@ class Facts:
                 "words": record.name,
                 "value": record.value,
                 "limit": record.limit,
-                "kept": record.violation <= 1e-9,
+                "kept": record.kept,
                 "price": "",
                 "before": None,
                 "expected": None if expected is None else expected.constraints[place],
@@ -162,7 +163,7 @@ class Facts:
                 {"name": str(group), "rates": [side[g] for kind in display.kinds for side in rates[kind]]}
                 for g, group in enumerate(display.groups)
             ]
-            figure = self._figure(f"groups-{len(found)}", f"By {over}", lambda d=display: d)  # type: ignore[misc]
+            figure = self._figure(f"groups-{len(found)}", f"Groups of {over}", lambda d=display: d)  # type: ignore[misc]
             name = str(display.after.decisions[display.decision])
             found.append(
                 {"over": over, "decision": name, "rows": rows, "sides": len(sides), "figure": figure}
