@@ -199,4 +199,4 @@ if not TYPE_CHECKING:
 
     def __dir__() -> list[str]:
         """Return the public names, imported or not."""
-        return sorted({*globals(), *__all__})
+        return sorted({*(name for name in globals() if name.startswith("__")), *_MODULES, *__all__})

@@ -44,19 +44,23 @@ class InfeasibleError(ValueError):
         self.proven, self.complete = proven, complete
         least = max(violations.values())
         table = "; ".join(
-            f"{name}: {v:+.4g} together"
-            + (f", {alone[name]:+.4g} alone" if alone[name] == alone[name] else "")
+            f"{name} is {_missed(v)} together with the others"
+            + (f", {_missed(alone[name])} alone" if alone[name] == alone[name] else "")
             for name, v in violations.items()
         )
         together = "cannot be kept at all" if len(conflict) == 1 else "cannot be kept together"
         super().__init__(
             f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} "
-            f"{together}. The smallest largest violation is {least:.4g}. Smallest violations: {table}. Relax "
-            "a limit by that much, or drop a constraint" + ("" if complete else CUT_SHORT)
+            f"{together}. Where the largest miss is smallest, {least:.4g}: {table}. Relax each limit by what it is "
+            "missed by, or drop a constraint" + ("" if complete else CUT_SHORT)
         )
 
     def __reduce__(self) -> Any:
         return type(self), (self.violations, self.alone, self.conflict, self.proven, self.complete)
+
+
+def _missed(violation: float) -> str:
+    return f"missed by {violation:.4g}" if violation > 0 else "kept"
 
 
 class PolicyFileError(ValueError):

@@ -270,3 +270,13 @@ def test_codes_name_each_rows_own_values(rows):
     assert [cells.values[code] for code in codes] == rows
     assert cells.encode(frame, len(rows)).tolist() == codes.tolist()
     assert len(set(rows)) == len(cells)
+
+
+def test_an_identifier_is_no_attribute():
+    rows = 4000
+    cells, _ = Cells.observe({"sex": ["F", "M"] * 2000, "id": np.arange(rows)}, rows)
+    with pytest.raises(ValueError, match=r"4,000 rows have 4,000 combinations.*'id' alone has 4,000 values"):
+        cells.check_filled(rows)
+    cells.check_filled(5 * rows)  # five rows each
+    few, _ = Cells.observe(np.arange(900), 900)
+    few.check_filled(900)

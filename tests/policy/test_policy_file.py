@@ -416,3 +416,9 @@ def test_saving_replaces_and_follows_links(saved):
     other.save(link)
     assert link.is_symlink()
     assert Policy.load(saved) == other
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="No such folder; create it first") as caught:
+        policy_file.write(tmp_path / "nowhere" / "policy.json", b"{}")
+    assert caught.value.filename == str(tmp_path / "nowhere")

@@ -190,6 +190,8 @@ def test_words_of_metrics_and_prices():
     assert "missed by 0.1" in price_in_words(problem, mf.precision(1) >= 0.9, lost)
     unknown = ConstraintRecord("x", 0.9, 0.9, 0.0, float("nan"))
     assert "not known" in price_in_words(problem, mf.precision(1) >= 0.9, unknown)
+    nothing = ConstraintRecord("x", float("nan"), 1.0, 0.0, 0.0)
+    assert "no row is left that it is a share of" in price_in_words(problem, mf.precision(1) >= 1, nothing)
     cost = mf.Problem.of(mf.cost([[0, 1], [5, 0]]))
     kept = ConstraintRecord("x", 0.9, 0.9, 0.0, 2.0)
     assert " adds 2 points to the cost" in price_in_words(cost, mf.precision(1) >= 0.9, kept)

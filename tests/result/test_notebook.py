@@ -54,3 +54,16 @@ def test_notebooks_show_value_bound_and_constraints(result):
 def test_texts_are_escaped(result):
     assert "<b>" not in result._repr_html_()
     assert "recall(&#x27;&lt;b&gt;&amp;&#x27;) &gt;= 0.8" in result._repr_html_()
+
+
+def test_notebooks_show_what_to_expect_on_new_rows():
+    random = np.random.default_rng(0)
+    proba = random.dirichlet([1, 1], 300)
+    y = (random.random(300) < proba[:, 1]).astype(int)
+    result = mf.optimize(proba, y, "accuracy", [mf.recall(1) >= 0.8], expect=True)
+    page = Cells()
+    page.feed(result._repr_html_())
+    assert f"{result.expected}, 95 % interval" in page.texts
+    (new,) = result.expected.constraints
+    assert f"{new}, {new.outlook}" in page.texts
+    assert f"none claimed; {result.calibrated.promise}" in page.texts

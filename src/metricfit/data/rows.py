@@ -10,6 +10,7 @@ import numpy as np
 
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
+from metricfit.data.column_order import warn_of_another_order
 from metricfit.data.columns import is_frame
 from metricfit.data.labels import class_labels, encode_labels, in_class_order
 from metricfit.data.validation import check_lengths, check_proba, check_several_classes, check_weights
@@ -99,6 +100,8 @@ class Rows(RowArrays):
         weights = check_weights(sample_weight, checked.shape[0])
         shares = None if weights is None else weights / weights.sum()
         labels = encode_labels(y, names)
+        if classes is None and not blind and not is_frame(proba):
+            warn_of_another_order(checked, labels, names)
         if blind:
             return cls(checked, codes * np.int32(axes.n) + labels, None, shares, axes.blind())
         return cls(checked, labels, codes if len(cells) > 1 else None, shares, axes)

@@ -200,7 +200,7 @@ def check_proba(
     if array.ndim == 1:
         raise ValueError(
             f"{name} must have two dimensions, rows and classes; got shape {array.shape}. For the "
-            f"probability p of the second of two classes pass np.column_stack([1 - p, p])"
+            f"probability p of the second of two classes pass np.column_stack([1 - p, p]), for one row alone [row]"
         )
     if array.ndim != 2:
         raise ValueError(f"{name} must have two dimensions, rows and classes; got shape {array.shape}")

@@ -55,7 +55,7 @@ def of_result(
                 "before": None if before is None else number(constraint.metric(before)),
                 "limit": number(record.limit),
                 "violation": number(record.violation),
-                "holds": bool(record.violation <= 1e-9),
+                "holds": record.kept,
                 "price": number(record.price),
                 "price_words": words.price_in_words(problem, constraint, record),
             }

@@ -32,6 +32,9 @@ class Constraint:
     def __str__(self) -> str:
         return f"{self.metric} {self.sense} {number(self.limit)}"
 
+    def __repr__(self) -> str:
+        return f"<Constraint {self}>"
+
     def __bool__(self) -> bool:
         # `a <= m <= b` asks for the truth of its first half, and would silently drop it.
         raise TypeError(

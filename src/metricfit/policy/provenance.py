@@ -44,7 +44,7 @@ def asked(provenance: Mapping[str, Any]) -> tuple[Metric | None, list[Constraint
     Examples
     --------
     >>> asked({"objective": "g_mean()", "constraints": ["recall(1) >= 0.5", "custom thing"]})
-    (<Metric g_mean() (concave, smooth, higher is better)>, [Constraint(...)])
+    (<Metric g_mean() (concave, smooth, higher is better)>, [<Constraint ...>])
     """
     objective = _read(provenance.get("objective"))
     listed = provenance.get("constraints")

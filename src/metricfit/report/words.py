@@ -119,6 +119,8 @@ def price_in_words(problem: Problem, constraint: Constraint, record: ConstraintR
     goal, kept = named(problem.objective, short=True), named(constraint.metric, short=True)
     if not record.kept:
         return f"It is not kept: it is missed by {record.violation:.4g}."
+    if math.isnan(record.value):
+        return "It is kept because no row is left that it is a share of: nothing is decided so."
     if math.isnan(record.price):
         return "What it costs is not known: the search gives no prices."
     if record.price <= NO_PRICE:
@@ -160,8 +162,8 @@ def bound_in_words(result: Result) -> str:
             if not beyond:
                 return known
             return (
-                f"{known} Counted labels put this one {beyond:.4f} beyond that: chance, or those probabilities are not "
-                "quite right."
+                f"{known} Counted labels put this one {beyond:.4f} beyond that: chance, or those probabilities do not "
+                "fit these rows."
             )
         return "No bound is known: a better policy may exist."
     return f"No policy at all goes beyond {result.bound:.4f} on these rows, if the probabilities are right."

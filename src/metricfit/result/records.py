@@ -70,7 +70,7 @@ class Calibrated:
     0.699; if the calibrated probabilities are right, no classifier exceeds 0.702
     >>> print(Calibrated(0.6987, 0.7021).beside(0.75, indent=4))
     if the calibrated probabilities are right, no classifier exceeds 0.702
-        counted labels give this policy 0.048 more: chance, or those probabilities are not quite right
+        counted labels give this policy 0.048 more: chance, or those probabilities do not fit these rows
     """
 
     value: float
@@ -106,7 +106,7 @@ class Calibrated:
         side = "more" if self._higher_is_better else "less"
         return (
             f"{self.promise}\n{' ' * indent}counted labels give this policy {beyond:.3f} {side}: chance, or those "
-            "probabilities are not quite right"
+            "probabilities do not fit these rows"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ------
     ValueError
         If there is a folder, a device or a pipe of that name.
+    FileNotFoundError
+        If there is no folder to write it in.
 
     Examples
     --------
@@ -32,6 +35,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if target.exists() and not target.is_file():
         # A device such as /dev/null would be replaced by a plain file, for the whole system.
         raise ValueError(f"{os.fspath(path)!r} is no plain file; give the name of a file to write")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such folder; create it first", os.fspath(target.parent))
     # In the same folder, because a file can be moved into place in one step only within a file system.
     beside = target.with_name(f".metricfit-{secrets.token_hex(8)}.tmp")
     try:

@@ -47,10 +47,10 @@ export function kept(table, answer) {
         textContent: `${number(seen.value, 3)} [${number(seen.low, 3)}, ${number(seen.high, 3)}], ${seen.outlook}`,
       })
       : "…";
-    return row(one.words, pair(one.before, one.value), state, number(one.price, 3), range);
+    return row(one.words, pair(one.before, one.value), state, range, number(one.price, 3));
   });
   table.replaceChildren(
-    el("thead", {}, head("limit", "before → now", "", "price", "on new rows")), el("tbody", {}, ...rows),
+    el("thead", {}, head("limit", "before → now", "", "on new rows", "price")), el("tbody", {}, ...rows),
   );
 }
 
