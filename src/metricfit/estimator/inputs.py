@@ -36,8 +36,8 @@ def classes_of(y: Any) -> Any:
         raise ValueError("y has no rows; pass at least one row of each of two classes")
     if len(classes) == 1:
         raise ValueError(
-            f"y has one class only, {classes[:1].tolist()[0]!r}, in all {len(y)} rows: there is nothing to decide; give "
-            f"rows of two or more classes"
+            f"y has one class only, {classes[:1].tolist()[0]!r}, in all {len(y)} rows: there is nothing to decide; "
+            f"give rows of two or more classes"
         )
     return classes
 

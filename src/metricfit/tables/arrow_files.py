@@ -179,7 +179,8 @@ def _paths(path: Any) -> tuple[list[str], str]:
     if len(formats) != 1 or any(FORMATS.get(suffix) not in formats for suffix in suffixes):
         known = ", ".join(suffix for suffix, kind in FORMATS.items() if kind != "csv")
         raise ValueError(
-            f"path must name files of one kind, {known}, or one .csv file; got the endings {some(sorted(suffixes))}"
+            f"path must name files of one kind, {known}, or one .csv file; got "
+            f"{f'the endings {some(sorted(suffixes))}' if suffixes else 'a folder without files'}"
         )
     for one in paths:
         check_file(one)

@@ -13,6 +13,15 @@ from metricfit.oracles.files.scores import ScoreFiles
 from metricfit.policy import Policy
 
 
+# What errors about arrays tell to do, and what it is called on the command line.
+SAID_HERE = {
+    "divide by the sums: normalize=True": "add --normalize to divide by the sums",
+    "fit with unseen='overall'": "fit with --unseen overall",
+    "sensitive_features column": "attribute column",
+    "sensitive_features has": "an attribute has",
+}
+
+
 def add_scores(parser: ArgumentParser) -> None:
     """Declare the table and its probabilities."""
     parser.add_argument(
@@ -114,9 +123,9 @@ def reading(path: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        text = str(error).replace(
-            "divide by the sums: normalize=True", "add --normalize to divide by the sums"
-        )
+        text = str(error)
+        for said, here in SAID_HERE.items():
+            text = text.replace(said, here)
         raise DataError(text if text.startswith(f"{path}: ") else f"{path}: {text}") from error
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from error
