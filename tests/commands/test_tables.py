@@ -88,6 +88,12 @@ def test_duplicate_columns_are_refused(here, capsys):
     fails(capsys, (fit(), 4), "scores.csv: more than one column is named 'p_b'; rename or drop one of them")
 
 
+def test_a_million_columns_are_refused(here, capsys):
+    (here / "wide.csv").write_text(",".join(f"p_{i}" for i in range(1_000_000)) + ",y\n")
+    told = "wide.csv: the header has 1,000,001 columns, more than 100,000; keep those"
+    fails(capsys, (fit(scores="wide.csv"), 4), told)
+
+
 @pytest.mark.parametrize("place", [0, 5, 299])
 def test_surplus_fields_are_refused(here, capsys, place):
     scores(here / "scores.csv", ["a", "b"], ["a", "b"])

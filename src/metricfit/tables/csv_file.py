@@ -18,6 +18,8 @@ from metricfit.tables.formats import UNREADABLE, check_file, unreadable
 # In a column of numbers these texts are missing values; elsewhere "NA" may well be a class or a country.
 MISSING_NUMBERS = ["", "nan", "NaN", "NAN", "NA", "N/A", "null", "NULL", "None"]
 
+MOST_COLUMNS = 100_000
+
 
 @contextmanager
 def _reading(path: str) -> Iterator[None]:
@@ -36,6 +38,7 @@ def header(path: str | os.PathLike[str]) -> list[str]:
     import pandas as pd
 
     path = os.fspath(path)
+    _refuse_many_columns(path)
     with _reading(path):
         # As a row, because pandas renames columns that have the name of another.
         first = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
@@ -128,6 +131,17 @@ class _After(io.RawIOBase):
         data = data or self.file.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
+
+
+def _refuse_many_columns(path: str) -> None:
+    """Refuse a header of more columns than `MOST_COLUMNS`, for which pandas would take minutes and gigabytes."""
+    with _reading(path), open(path, "rb") as file:
+        columns = file.readline().count(b",") + 1
+    if columns > MOST_COLUMNS:
+        raise ValueError(
+            f"{path}: the header has {columns:,} columns, more than {MOST_COLUMNS:,}; keep those of probabilities, "
+            "labels and attributes"
+        )
 
 
 def _refuse_surplus(path: str, surplus: Any) -> None:

@@ -12,7 +12,6 @@ from metricfit.commands.errors import DataError, UsageError
 from metricfit.oracles.files.scores import ScoreFiles
 from metricfit.policy import Policy
 
-
 # What errors about arrays tell to do, and what it is called on the command line.
 SAID_HERE = {
     "divide by the sums: normalize=True": "add --normalize to divide by the sums",
