@@ -207,4 +207,5 @@ def _table(frame: Any, limits: Sequence[Limit]) -> str:
             lines.append([*start, limit, WORDS[one.verdict]])
         if not known:
             lines.append([*start, "", ""])
-    return summary.table(lines)
+    widest = max(len(line[-1]) for line in lines)
+    return summary.table([[*line[:-1], line[-1].ljust(widest)] for line in lines])  # words begin at one place
