@@ -30,6 +30,16 @@ class InfeasibleError(ValueError):
     complete : bool
         Whether the search for the cause came to its end. If not, ``conflict`` may be larger than it need be, and
         ``violations`` are those of the best policy found.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> proba, y = [[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]], [0, 1, 1]
+    >>> try:
+    ...     mf.optimize(proba, y, "accuracy", ["coverage(1) >= 0.9", "coverage(1) <= 0.5"], confusion="model")
+    ... except mf.InfeasibleError as error:
+    ...     error.conflict, {name: round(by, 2) for name, by in error.violations.items()}
+    (('coverage(1) >= 0.9', 'coverage(1) <= 0.5'), {'coverage(1) >= 0.9': 0.2, 'coverage(1) <= 0.5': 0.2})
     """
 
     def __init__(

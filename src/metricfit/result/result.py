@@ -68,6 +68,16 @@ class Result:
         saved result does not carry the data.
     groups : Groups or None
         What `by_group` needs; None without attributes, or for rows that are not in memory.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> data = mf.datasets.make_fraud_triage(n_rows=1000, random_state=0)
+    >>> result = mf.optimize(data.proba, data.y, "g_mean", [mf.recall("fraud") >= 0.8], confusion="model")
+    >>> result.status, result.certified, result.gap <= 1e-4, result.feasible
+    ('optimal', True, True, True)
+    >>> result.to_frame()["limit"].to_dict()
+    {"recall('fraud') >= 0.8": 0.8}
     """
 
     policy: Policy

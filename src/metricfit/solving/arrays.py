@@ -61,15 +61,15 @@ def optimize(
 
     Parameters
     ----------
-    proba : array of shape (N, n)
+    proba : array or frame of shape (N, n), or `scores`
         Class probabilities, float32 or float64; anything else is copied. Best from rows the model was not
-        trained on.
+        trained on. The columns of a frame are matched with the classes by their names.
     y : array of shape (N,)
-        Labels.
+        Labels; None where ``proba`` is a table that names them.
     objective : Metric, str or callable
         What to optimise: a metric, its name, its text, or a function of the n x k confusion matrix (higher is
         better).
-    constraints : list of Constraint or str
+    constraints : list of Constraint or str, default=()
         What to keep, for example ``[mf.precision("fraud") >= 0.9]``.
     classes : list, optional
         Labels of the columns; 0..n-1 when ``y`` is integer, else the sorted labels.
@@ -80,30 +80,30 @@ def optimize(
         Attributes of each row. The policy may treat each combination of their values differently.
     sample_weight : array of shape (N,), optional
         Weights >= 0.
-    method : str or Method
+    method : str or Method, default="auto"
         ``"auto"``, or the name of a method.
     confusion : {"labels", "calibrated", "model"}, default="labels"
         Count labels; or calibrate the probabilities on them and count these as soft labels; or trust the probabilities
         as they are. With soft labels the bound is a proof, given that the probabilities are right.
-    oracle : "plugin" or an oracle
+    oracle : "plugin" or an oracle, default="plugin"
         How a linear loss is minimised; an oracle of your own, or a `RetrainOracle`, has the labels and weights of
         these rows.
-    blind : bool
+    blind : bool, default=False
         Whether the policy must not see the attributes. Constraints are on groups all the same, so ``proba`` must be
         the probabilities of each cell and class together, P(cell, class | x), of shape (N, cells, classes): cells are
         the observed combinations of attribute values, sorted. Decisions on new rows need these probabilities only.
-    missing : {"error", "cell"}
+    missing : {"error", "cell"}, default="error"
         Refuse rows that lack an attribute, or give them a cell of their own, with the value ``"(missing)"``.
-    unseen : {"error", "overall"}
+    unseen : {"error", "overall"}, default="error"
         What the policy does with rows of attribute values that are not there now: refuse them, or decide them by the
         rule that is best for all rows together, under the constraints that need no attributes.
-    expect : bool
+    expect : bool, default=False
         Also find out what to expect on new rows, `Result.expected`: the fit is done again on the other rows of each of
         three folds, which takes about as long as one or two more solves.
     confidence : float, optional
         0.95: all constraints together hold on the population with this confidence. Three quarters of the rows are
         kept from the fit and test it, see `Result.confidence`; 0.5 is neither too bold nor too cautious.
-    tol : float
+    tol : float, default=1e-4
         Stop when value and bound are this close.
     max_calls, max_seconds : optional
         Budgets of oracle calls and time; the best found so far is returned.
@@ -115,7 +115,7 @@ def optimize(
         Rules to start from, for example of a similar problem.
     callback : callable, optional
         Called with each `Record`; anything true that it returns stops the search.
-    verbose : int
+    verbose : int, default=0
         Print a line per iteration to standard error.
 
     Returns
@@ -135,6 +135,15 @@ def optimize(
     >>> result = mf.optimize(proba, [0, 0, 1, 1], "g_mean")
     >>> result.value, result.policy.decide(proba).tolist()
     (1.0, [0, 0, 1, 1])
+
+    A floor on the precision of a class, and decisions shared out alike in all regions:
+
+    >>> data = mf.datasets.make_fraud_triage(n_rows=2000, random_state=0)
+    >>> limits = [mf.precision("fraud") >= 0.8, mf.demographic_parity(over="region") <= 0.05]
+    >>> result = mf.optimize(
+    ...     data.proba, data.y, "g_mean", limits, sensitive_features=data.X[["region"]], confusion="calibrated")
+    >>> result.feasible, result.certified, [record.name for record in result.constraints]
+    (True, True, ["precision('fraud') >= 0.8", "demographic_parity(over='region') <= 0.05"])
     """
     problem = Problem.of(objective, constraints)
     check_options(tol, max_calls, max_seconds, confusion)

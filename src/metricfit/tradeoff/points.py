@@ -51,6 +51,16 @@ class Frontier:
     points : tuple of Point
     passes : int
         How often the rows were read to count a rule, in all levels together.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> data = mf.datasets.make_fraud_triage(n_rows=1000, random_state=0)
+    >>> front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.7, 0.9], confusion="model")
+    >>> len(front), front.to_frame()["value"].is_monotonic_decreasing
+    (3, True)
+    >>> front[2].result.policy.decide(data.proba).shape
+    (1000,)
     """
 
     problem: Problem
