@@ -98,7 +98,7 @@ def test_counted_labels_claim_no_bound_but_tell_that_of_the_calibrated_problem()
     assert result.bound == np.inf
     assert result.status == "searched"
     assert not result.certified
-    assert f"none claimed; {result.calibrated.promise}" in repr(result)
+    assert f"none claimed; {result.calibrated.beside(result.value, indent=9)}" in repr(result)
     assert result.calibrated.value <= result.calibrated.bound + 1e-9
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from metricfit.metrics import Constraint, Metric
 from metricfit.problem import Problem
 from metricfit.result import ConstraintRecord, Result
+from metricfit.result.records import FAR
 from metricfit.types import Label
 
 NAMES = {
@@ -161,6 +162,11 @@ def bound_in_words(result: Result) -> str:
             known = f"If the calibrated probabilities are right, no policy goes beyond {bound:.4f}."
             if not beyond:
                 return known
+            if beyond > FAR:
+                return (
+                    "What is possible is not known: the calibrated probabilities do not fit these rows. The bound "
+                    f"that they give, {bound:.4f}, is beaten by {beyond:.4f}."
+                )
             return (
                 f"{known} Counted labels put this one {beyond:.4f} beyond that: chance, or those probabilities do not "
                 "fit these rows."

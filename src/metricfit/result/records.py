@@ -56,8 +56,8 @@ def constraint_records(
     return tuple(records)
 
 
-# Differences that are not rounded away where three digits are shown.
-SHOWN = 5e-4
+# Differences that are not rounded away where three digits are shown, and those that chance alone hardly makes.
+SHOWN, FAR = 5e-4, 0.05
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,9 @@ class Calibrated:
     >>> print(Calibrated(0.6987, 0.7021).beside(0.75, indent=4))
     if the calibrated probabilities are right, no classifier exceeds 0.702
         counted labels give this policy 0.048 more: chance, or those probabilities do not fit these rows
+    >>> print(Calibrated(0.6987, 0.7021).beside(0.85, indent=4))
+    the calibrated probabilities do not fit these rows:
+        the bound that they give, 0.702, is beaten by 0.148
     """
 
     value: float
@@ -103,6 +106,9 @@ class Calibrated:
         beyond = self.beyond(value)
         if not beyond:
             return self.promise
+        if beyond > FAR:
+            known = f"the bound that they give, {self.bound:.3f}, is beaten by {beyond:.3f}"
+            return f"the calibrated probabilities do not fit these rows:\n{' ' * indent}{known}"
         side = "more" if self._higher_is_better else "less"
         return (
             f"{self.promise}\n{' ' * indent}counted labels give this policy {beyond:.3f} {side}: chance, or those "

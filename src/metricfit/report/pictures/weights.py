@@ -108,7 +108,7 @@ class WeightsDisplay(PolicyDisplay):
         texts = []
         for one in self.rules[:4]:
             told = ", ".join(
-                f"{d} {_number(g)}" for d, g in zip(self.policy.axes.decisions[:8], one.gain, strict=False)
+                f"{d} × {_number(g)}" for d, g in zip(self.policy.axes.decisions[:8], one.gain, strict=False)
             )
             texts.append(f"{self._name(one)}: {told}")
         more = f" and {len(self.rules) - 4} more rules" if len(self.rules) > 4 else ""
@@ -147,6 +147,16 @@ class WeightsDisplay(PolicyDisplay):
 
 
 def _number(value: float) -> str:
-    if abs(value) < 5e-4:
+    if abs(value) < 1e-12:
         return "0"
-    return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}" if abs(value) >= 0.01 else f"{value:.3f}"
+    # A small weight is none that can be left out: a model that is too sure gives some classes tiny probabilities.
+    form = (
+        ".2f"
+        if abs(value) >= 0.1
+        else ".2g"
+        if abs(value) >= 0.01
+        else ".3f"
+        if abs(value) >= 5e-4
+        else ".0e"
+    )
+    return f"{value:{form}}"
