@@ -72,7 +72,8 @@ def optimize(
     constraints : list of Constraint or str, default=()
         What to keep, for example ``[mf.precision("fraud") >= 0.9]``.
     classes : list, optional
-        Labels of the columns; 0..n-1 when ``y`` is integer, else the sorted labels.
+        Labels of the columns; 0..n-1 when ``y`` is integer, else the sorted labels. A `CalibrationWarning` tells where
+        another order fits the labels far better.
     decisions : list, optional
         Labels of the decisions, by default the classes; others, such as ``"review"``, are decisions that are
         no class.

@@ -23,7 +23,8 @@ class Parser(argparse.ArgumentParser):
         """Refuse unknown options first: argparse would complain of a required one that is only misspelt."""
         self.given = {word.partition("=")[0] for word in takewhile("--".__ne__, args or ())}
         if self._subparsers is None:
-            for word in sorted(word for word in self.given if word.startswith("--")):
+            # To argparse a word with a space in it is a value, whatever it begins with.
+            for word in sorted(word for word in self.given if word.startswith("--") and " " not in word):
                 if word not in self._option_string_actions:
                     near = difflib.get_close_matches(word, self._option_string_actions, 1)
                     self.error(f"unknown option {brief(word)}{f', perhaps {near[0]}' if near else ''}")
