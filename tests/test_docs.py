@@ -218,8 +218,13 @@ def commands_of(text: str) -> list[list[str]]:
     return [words[1:] for words in map(shlex.split, lines) if words[:1] == ["metricfit"]]
 
 
+# What is said about the numbers that a search came to: prices in words, the bound, and lines that go on.
+SAID_OF_NUMBERS = re.compile(r"^( {10}\S|  One |  bound ).*\n", re.MULTILINE)
+
+
 def shape(text: str) -> list[str]:
     """Return words of a printed report with every number as #, since searches may come to better ones."""
+    text = SAID_OF_NUMBERS.sub("", text)
     return re.sub(r"(?<![\w'])-?[\d,.]*\d(e-\d+)?%?", "#", text).split()
 
 
