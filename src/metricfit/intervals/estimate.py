@@ -60,7 +60,7 @@ def wilson(share: float, rows: float, level: float = LEVEL) -> tuple[float, floa
     return float(max(0.0, min(middle - half, share))), float(min(1.0, max(middle + half, share)))
 
 
-def estimate(metric: Metric, seen: Evidence, level: float = LEVEL) -> Estimate:
+def estimate(metric: Metric, seen: Evidence, level: float = LEVEL, more: float = 0.0) -> Estimate:
     """Return the value of a metric and the ends of its interval.
 
     Parameters
@@ -71,6 +71,8 @@ def estimate(metric: Metric, seen: Evidence, level: float = LEVEL) -> Estimate:
         Labelled rows and the chances of their decisions.
     level : float
         How often such intervals hold the truth.
+    more : float
+        A variance of the value that these rows do not show, such as that of the policy itself.
 
     Returns
     -------
@@ -90,8 +92,20 @@ def estimate(metric: Metric, seen: Evidence, level: float = LEVEL) -> Estimate:
     except Undefined:
         return Estimate(np.nan, np.nan, np.nan)
     if pieces.values.size == 1:
-        return _of_one(pieces, float(variances(pieces.influences, seen)[0]), seen, level)
-    return _of_several(pieces, seen, level)
+        found = _of_one(pieces, float(variances(pieces.influences, seen)[0]), seen, level)
+    else:
+        found = _of_several(pieces, seen, level)
+    return found if not more else _wider(found, more, pieces, level)
+
+
+def _wider(found: Estimate, more: float, pieces: Pieces, level: float) -> Estimate:
+    """Return an interval with a variance more, which is independent of the one that it has."""
+    far = NormalDist().inv_cdf(0.5 + level / 2) * np.sqrt(more)
+    low = found.value - float(np.hypot(found.value - found.low, far))
+    high = found.value + float(np.hypot(found.high - found.value, far))
+    # A largest of differences both ways, as parity is, ends at 0, below which nothing is wider.
+    low = low if found.low > pieces.low else found.low
+    return Estimate(found.value, max(low, pieces.low), min(high, pieces.high))
 
 
 def standard_error(metric: Metric, seen: Evidence) -> float:
