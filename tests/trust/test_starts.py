@@ -39,8 +39,8 @@ def test_one_limit_needs_one_start():
 
 
 def test_limits_that_oppose_each_other_have_several():
-    """A coverage of .33 leaves a recall of about .68 here: both limits are about two standard errors away."""
-    limits = [mf.recall(1) >= 0.6, mf.coverage(1) <= 0.35]
+    """A policy between the two limits is about three standard errors of the kept rows away from both."""
+    limits = [mf.recall(1) >= 0.5, mf.coverage(1) <= 0.35]
     path = path_of(limits, 500, 1500, seed=3)
     found = starts(path)
     assert len(found) > 1
@@ -65,10 +65,10 @@ def test_worlds_foretell_how_often_a_start_passes():
 def test_two_limits_close_together_are_confirmed_more_often_than_not():
     rng = np.random.default_rng(0)
     score = rng.normal(size=40_000)
-    y = (rng.random(score.size) < 1 / (1 + np.exp(1 - 1.8 * score))).astype(int)
+    y = (rng.random(score.size) < 1 / (1 + np.exp(1.4 - 1.8 * score))).astype(int)
     shown = 1 / (1 + np.exp(1 - 1.5 * score))
     proba = np.stack([1 - shown, shown], axis=1)
-    limits = [mf.recall(1) >= 0.6, mf.coverage(1) <= 0.35]
+    limits = [mf.recall(1) >= 0.58, mf.coverage(1) <= 0.35]
     answered = broken = 0
     for draw in range(8):
         places = np.random.default_rng(draw).choice(score.size, 2000, replace=False)
@@ -78,6 +78,6 @@ def test_two_limits_close_together_are_confirmed_more_often_than_not():
             continue
         answered += 1
         recall, coverage = result.policy.evaluate(proba, y, ["recall(1)", "coverage(1)"])["value"]
-        broken += recall < 0.6 or coverage > 0.35
-    assert answered >= 6
+        broken += recall < 0.58 or coverage > 0.35
+    assert answered >= 5
     assert broken <= 1

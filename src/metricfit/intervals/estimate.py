@@ -72,7 +72,9 @@ def estimate(metric: Metric, seen: Evidence, level: float = LEVEL, more: float =
     level : float
         How often such intervals hold the truth.
     more : float
-        A variance of the value that these rows do not show, such as that of the policy itself.
+        A variance of the value that these rows do not show, such as that of the policy itself. It is left out of a
+        largest of several, whose ends hold for all of them at once: on draws of benchmarks/trust these held parity
+        and opportunity in .92 to .99 without it, and in all of 200 with it.
 
     Returns
     -------
@@ -91,20 +93,14 @@ def estimate(metric: Metric, seen: Evidence, level: float = LEVEL, more: float =
         pieces = taken_apart(metric, seen)
     except Undefined:
         return Estimate(np.nan, np.nan, np.nan)
-    if pieces.values.size == 1:
-        found = _of_one(pieces, float(variances(pieces.influences, seen)[0]), seen, level)
-    else:
-        found = _of_several(pieces, seen, level)
-    return found if not more else _wider(found, more, pieces, level)
-
-
-def _wider(found: Estimate, more: float, pieces: Pieces, level: float) -> Estimate:
-    """Return an interval with a variance more, which is independent of the one that it has."""
+    if pieces.values.size > 1:
+        return _of_several(pieces, seen, level)
+    found = _of_one(pieces, float(variances(pieces.influences, seen)[0]), seen, level)
+    if not more:
+        return found
     far = NormalDist().inv_cdf(0.5 + level / 2) * np.sqrt(more)
     low = found.value - float(np.hypot(found.value - found.low, far))
     high = found.value + float(np.hypot(found.high - found.value, far))
-    # A largest of differences both ways, as parity is, ends at 0, below which nothing is wider.
-    low = low if found.low > pieces.low else found.low
     return Estimate(found.value, max(low, pieces.low), min(high, pieces.high))
 
 
