@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 
 from metricfit.data.rows import Rows
-from metricfit.exceptions import InfeasibleError, UnconfirmedError
-from metricfit.intervals import Evidence, estimate
+from metricfit.exceptions import InfeasibleError
+from metricfit.intervals import estimate
 from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims import claims
 from metricfit.trust.expected import deal
 from metricfit.trust.p_values import Decided, Tested, p_value
-from metricfit.trust.path import BOLDEST, Path, Refit, each_tested, sampling_error
+from metricfit.trust.path import BOLDEST, Path, Refit, each_tested
 from metricfit.trust.starts import starts
+from metricfit.trust.unconfirmed import unconfirmed
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 # Chosen on draws from populations other than those of benchmarks/trust (three classes, a rare class, two groups whose
@@ -156,11 +157,13 @@ def confirm(
         tried.append(Passed(start.step, start.lean, start.result, tests, start.level * (1 - level)))
     passed = [one for one in tried if one.passes and (not counted or path.holds(one.result.policy))]
     if not passed:
-        raise _failure(path, tried)
+        closest = min(tried, key=lambda one: one.p / one.error)
+        reached = max(0.0, 1 - closest.p * (1 - level) / closest.error)
+        raise unconfirmed(path, closest.result.policy, closest.tests, reached)
     best = min(passed, key=lambda one: problem.sign * one.result.value)
-    reached, more = _walked(path, replace(best, error=sum(one.error for one in passed)), counted)
-    solved = path.tightened(reached.step, reached.lean)
-    return reached.result, solved, _record(path, reached, len(tried) + more)
+    boldest, more = _walked(path, replace(best, error=sum(one.error for one in passed)), counted)
+    solved = path.tightened(boldest.step, boldest.lean)
+    return boldest.result, solved, _record(path, boldest, len(tried) + more)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,28 +221,6 @@ def _record(path: Path, passed: Passed, count: int) -> Confidence:
             )
         )
     return Confidence(path.level, len(path.kept), count, tuple(records))
-
-
-def _failure(path: Path, tried: list[Passed]) -> UnconfirmedError:
-    """Return the error that says how many rows would be needed, and for which confidence the present ones would do."""
-    best = min(tried, key=lambda one: one.p / one.error)
-    policy, found = best.result.policy, best.tests
-    # What a bettor needs, and 0.84 more standard errors so that four of five such samples pass.
-    z = float(np.sqrt(2 * np.log(1 / (1 - path.level)))) + 0.84
-    seen = Evidence.joined([Decided.by(policy, rows).evidence for rows in (path.tuning, path.kept)])
-    grown = np.sqrt((len(path.tuning) + len(path.kept)) / len(path.kept))
-    factor, lines = 1.0, []
-    for c, test in zip(path.problem.constraints, found, strict=True):
-        away = estimate(c.metric, seen).value - c.limit
-        room = away if c.sense == ">=" else -away
-        factor = max(factor, (z * sampling_error(c, seen) * grown / room) ** 2 if room > 0 else np.inf)
-        lines.append(f"{c} (p = {test.p:.3g})")
-    total = len(path.kept) + len(path.tuning)
-    rows = int(np.ceil(factor * total)) if np.isfinite(factor) else None
-    rows = rows if rows is None else max(rows, int(1.25 * total))
-    return UnconfirmedError(
-        lines, path.level, len(path.kept), rows, max(0.0, 1 - best.p * (1 - path.level) / best.error)
-    )
 
 
 def _bound(
