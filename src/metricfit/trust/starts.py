@@ -31,8 +31,8 @@ class StartSettings:
     """How starts are looked for.
 
     ``first`` and ``worth`` were set on ten draws of three problems of benchmarks/trust (two limits together, parity and
-    opportunity of two groups): equal parts for up to four starts left 7 of 10 without an answer under opportunity, these
-    5. No setting changes what a confirmed policy promises. The others are as fine as what is looked for needs.
+    opportunity of two groups): equal parts for up to four starts left 7 of 10 without an answer under opportunity,
+    these settings 5. None changes what a confirmed policy promises. The others are as fine as the search needs.
 
     Attributes
     ----------
