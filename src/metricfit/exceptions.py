@@ -159,10 +159,16 @@ class UnconfirmedError(ValueError):
     ----------
     rows : int or None
         About how many rows would be needed; None where no number of rows would help.
+    reached : float
+        The confidence that the rows do for, by the policy that comes closest. It is a look at the kept rows: asking
+        again with just this confidence promises a little less than it says.
     """
 
-    def __init__(self, constraints: list[str], level: float, kept: int, rows: int | None) -> None:
+    def __init__(
+        self, constraints: list[str], level: float, kept: int, rows: int | None, reached: float = 0.0
+    ) -> None:
         self.constraints, self.level, self.kept, self.rows = constraints, level, kept, rows
+        self.reached = reached
         need = (
             f"About {rows:,} rows would be needed. Give more rows, relax a limit, or lower the confidence"
             if rows is not None
@@ -170,9 +176,14 @@ class UnconfirmedError(ValueError):
             "help: "
             "relax a limit or drop a constraint"
         )
+        would = (
+            f"; they would with a confidence of about {int(100 * reached) / 100:.2f}"
+            if reached >= 0.5
+            else ""
+        )
         super().__init__(
-            f"confidence={level:g}: the {kept:,} rows kept apart do not confirm {'; '.join(constraints)}. {need}"
+            f"confidence={level:g}: the {kept:,} rows kept apart do not confirm {'; '.join(constraints)}{would}. {need}"
         )
 
     def __reduce__(self) -> Any:
-        return type(self), (self.constraints, self.level, self.kept, self.rows)
+        return type(self), (self.constraints, self.level, self.kept, self.rows, self.reached)

@@ -15,6 +15,7 @@ from metricfit.exceptions import UnconfirmedError
 from metricfit.oracles import Rows
 from metricfit.problem import Problem
 from metricfit.trust.confidence import FROZEN_SHARE, confirm, kept_apart
+from metricfit.trust.judgement import evidence
 from metricfit.trust.path import most_cautious
 
 
@@ -88,10 +89,14 @@ def test_less_confidence_is_bolder():
 
 
 class Above:
-    """Decide 1 above a threshold."""
+    """Decide 1 above a threshold: a policy, and the result that it is fitted with on some rows."""
 
-    def __init__(self, threshold):
+    calibration = None
+
+    def __init__(self, threshold, rows):
         self.policy, self.threshold = self, threshold
+        self.confusion = evidence(self, rows).confusion
+        self.value = mf.g_mean()(self.confusion)
 
     def decision_proba(self, proba, attributes=None):
         return np.eye(2)[(proba[:, 1] >= self.threshold).astype(int)]
@@ -109,7 +114,7 @@ def test_the_path_goes_on_below_the_limit_where_the_kept_rows_are_easier():
 
     def refit(problem, start):
         asked.append(problem.constraints[0].limit if problem.constraints else None)
-        return Above(0.95 if asked[-1] is None else 1 - asked[-1])
+        return Above(0.95 if asked[-1] is None else 1 - asked[-1], rows(0.0))
 
     found, problem, record = confirm(Problem.of("g_mean", [FLOOR]), rows(0.0), rows(0.05), 0.95, refit)
     # Of 1,000 rows of the class 822 hits are the fewest that 0.8 passes with: 1 - .822 * .95 is the threshold there.
@@ -120,7 +125,8 @@ def test_the_path_goes_on_below_the_limit_where_the_kept_rows_are_easier():
     assert record.constraints[0].margin == pytest.approx(0.2 - found.threshold)
     assert record.constraints[0].margin < 0
     assert record.constraints[0].bound == pytest.approx(stats.beta.ppf(0.05, 823, 178), abs=0.01)
-    path = asked[2:]
+    begun = max(asked[2:])  # the start is looked for from bold to cautious, and the path goes back from there
+    path = asked[asked.index(begun) :]
     assert path[-1] < 1 - found.threshold  # the last one tested is the first that failed
     assert path == sorted(path, reverse=True)
 
@@ -152,11 +158,31 @@ def test_when_nothing_passes_the_error_says_how_many_rows():
     assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
 
 
+def test_when_nothing_passes_the_error_says_which_confidence_would_do():
+    """Of 150 kept rows all constraints are nearly kept; with less confidence there is an answer."""
+    limit = [mf.recall(1) >= 0.85]
+    with pytest.raises(UnconfirmedError, match="they would with a confidence of about 0") as error:
+        mf.optimize(PROBA[:200], Y[:200], "accuracy", limit, confidence=0.9999)
+    reached = error.value.reached
+    assert 0.5 < reached < 0.9999
+    assert f"about {reached - 0.005:.2f}" in str(error.value)
+    assert pickle.loads(pickle.dumps(error.value)).reached == reached
+    assert mf.optimize(PROBA[:200], Y[:200], "accuracy", limit, confidence=0.6).confidence.level == 0.6
+
+
 def test_when_no_number_of_rows_would_help_the_error_says_so():
     limits = [mf.recall(1) >= 0.9, mf.precision(1) >= 0.6]  # hardly kept by any policy on these rows
     with pytest.raises(UnconfirmedError, match="more rows would not help") as error:
         mf.optimize(PROBA[:100], Y[:100], "g_mean", limits, confidence=0.9)
     assert error.value.rows is None
+
+
+def test_a_limit_that_no_kept_row_tells_of_is_named():
+    """The one row of class 1 is a tuning row; 20 kept ones would be of 1,600 rows, three quarters of which are kept."""
+    labels = np.append(np.zeros(59, int), 1)
+    with pytest.raises(UnconfirmedError, match="no row kept apart says anything of it") as error:
+        mf.optimize(PROBA[:60], labels, "g_mean", [mf.recall(1) >= 0.1], confidence=0.95)
+    assert error.value.rows == 1600
 
 
 @pytest.mark.parametrize("level", [0, 1, 95, -0.1, "0.95", True, float("nan")])

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.trust.judgement import ConstraintEstimate
+from metricfit.data.axes import Axes
+from metricfit.intervals import Evidence, estimate
+from metricfit.problem import Problem
+from metricfit.trust.judgement import ConstraintEstimate, judge
 
 
 @pytest.mark.parametrize(
@@ -36,3 +39,28 @@ def test_a_result_says_what_becomes_of_its_limits():
     assert tight.sense == "<="
     said = [line for line in repr(result).splitlines() if "coverage" in line][-2:]
     assert [line.rpartition("on new rows, ")[2] for line in said] == ["kept", tight.outlook]
+
+
+def decided(hits: int, of: int = 100) -> Evidence:
+    """Return rows of one class of which some are hits."""
+    made = np.eye(2)[(np.arange(of) < hits).astype(int)]
+    return Evidence.of(Axes((0, 1)), None, np.ones(of, int), made)
+
+
+def test_policies_that_are_apart_make_intervals_wider():
+    """Recalls of .85, .9 and .95 have a standard deviation of .05, which comes on top of the rows' own error."""
+    problem = Problem.of("accuracy", [mf.recall(1) >= 0.8])
+    alone = estimate(mf.recall(1), decided(90))
+    found = judge(problem, decided(90), 100, policies=[decided(85), decided(90), decided(95)])
+    record = found.constraints[0]
+    assert record.value == alone.value == 0.9
+    assert record.value - record.low == pytest.approx(np.hypot(0.9 - alone.low, 1.96 * 0.05), abs=1e-4)
+    assert record.high == 1.0  # and not above it
+    assert judge(problem, decided(90), 100, policies=[decided(88)] * 3).constraints[0].low == alone.low
+
+
+def test_a_rate_of_nothing_says_nothing_of_how_far_policies_are_apart():
+    problem = Problem.of("accuracy", [mf.precision(0) >= 0.5])
+    found = judge(problem, decided(90), 100, policies=[decided(100), decided(90), decided(100)])
+    alone = estimate(mf.precision(0), decided(90))
+    assert (found.constraints[0].low, found.constraints[0].high) == (alone.low, alone.high)

@@ -49,7 +49,9 @@ def confirmed(
 
     result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit, not oracle.exact)
     result = _derandomised(solved, oracle, result)
-    prices = [record.price for record in result.constraints] or [0.0] * len(problem.constraints)
+    # Solved without limits there are no prices; a start that leans to one limit has a constraint more.
+    prices = [record.price for record in result.constraints][: len(problem.constraints)]
+    prices = prices or [0.0] * len(problem.constraints)
     if not oracle.exact:
         result = _by_labels(problem, oracle, kept, result)
         if calibrated is not None:

@@ -134,8 +134,14 @@ def _gaps(metric: Disparity, limit: float, binding: Binding) -> Iterator[Claim]:
 
 
 def _gaps_of(part: Rates, group: Binding, other: BoolArray, to: str, limit: float) -> Iterator[Claim]:
-    """Yield that each rate of a group is within a limit of that of other rows, or of all rows together with them."""
-    for first in rates_of(part, group):
+    """Yield that each rate of a group is within a limit of that of other rows, or of all rows together with them.
+
+    Of two rates that add up to 1 the one says all: where it is higher in a group, the other is as much lower.
+    """
+    rates = rates_of(part, group)
+    if len(rates) == 2 and np.array_equal(rates[0].over + rates[1].over, rates[0].under):
+        rates = rates[:1]
+    for first in rates:
         second = replace(first, mask=other)
         if to == "pairs":
             yield GapClaim(first, second, limit)

@@ -4,6 +4,9 @@ Some rows are kept from model, calibration and policy. On the others a path of p
 bold, each with its limits tightened by less. The kept rows test them in that order: "some constraint is broken" is one
 hypothesis for each policy, whose p-value is the largest of its claims', and the first policy that fails ends the path.
 So no confidence is spent on the number of policies or constraints. The boldest policy that passed is the answer.
+
+Where the tuning rows cannot tell well with which policy to begin, several starts divide the error probability between
+them. What those that pass had is what the path goes on with: a graph of hypotheses in which each hands on what it had.
 """
 
 from __future__ import annotations
@@ -15,14 +18,16 @@ from typing import Any
 import numpy as np
 
 from metricfit.data.rows import Rows
-from metricfit.exceptions import InfeasibleError, UnconfirmedError
-from metricfit.intervals import Evidence, estimate
+from metricfit.exceptions import InfeasibleError
+from metricfit.intervals import estimate
 from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims import claims
 from metricfit.trust.expected import deal
 from metricfit.trust.p_values import Decided, Tested, p_value
-from metricfit.trust.path import BOLDEST, Path, Refit, each_tested, sampling_error
+from metricfit.trust.path import BOLDEST, Path, Refit, each_tested
+from metricfit.trust.starts import starts
+from metricfit.trust.unconfirmed import unconfirmed
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 # Chosen on draws from populations other than those of benchmarks/trust (three classes, a rare class, two groups whose
@@ -146,36 +151,70 @@ def confirm(
     path = Path(problem, tuning, kept, level, refit)
     if not problem.constraints:
         return path.base, problem, Confidence(level, len(kept), 0, ())
-    step, result = path.beginning()
-    passed, count, boldest = None, 0, BOLDEST if counted else 0.0
-    while True:
-        found = path.test(result.policy)
-        count += 1
-        if max(t.p for t in found) > 1 - level:
-            break
-        if counted and not path.holds(result.policy):
-            break
-        passed = (step, result, found)
-        if step <= boldest or path.settled(step):
-            break
-        step = path.bolder(step, boldest)
+    tried = []
+    for start in starts(path):
+        tests = tuple(path.test(start.result.policy))
+        tried.append(Passed(start.step, start.lean, start.result, tests, start.level * (1 - level)))
+    passed = [one for one in tried if one.passes and (not counted or path.holds(one.result.policy))]
+    if not passed:
+        closest = min(tried, key=lambda one: one.p / one.error)
+        reached = max(0.0, 1 - closest.p * (1 - level) / closest.error)
+        raise unconfirmed(path, closest.result.policy, closest.tests, reached)
+    best = min(passed, key=lambda one: problem.sign * one.result.value)
+    boldest, more = _walked(path, replace(best, error=sum(one.error for one in passed)), counted)
+    solved = path.tightened(boldest.step, boldest.lean)
+    return boldest.result, solved, _record(path, boldest, len(tried) + more)
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """A policy of the path with its tests, one for each constraint, and the error probability allowed for it."""
+
+    step: float
+    lean: Constraint | None
+    result: Any
+    tests: tuple[Tested, ...]
+    error: float
+
+    @property
+    def p(self) -> float:
+        """The p-value of "some constraint is broken"."""
+        return max(test.p for test in self.tests)
+
+    @property
+    def passes(self) -> bool:
+        """Whether the kept rows confirm it."""
+        return self.p <= self.error
+
+
+def _walked(path: Path, best: Passed, counted: bool) -> tuple[Passed, int]:
+    """Return the boldest policy that passes on the way from one that does, and how many were tested."""
+    boldest, count = BOLDEST if counted else 0.0, 0
+    while best.step > boldest and not path.settled(best.step):
+        step = path.bolder(best.step, boldest)
         try:
-            result = path.policy(step, result)
+            result = path.policy(step, best.lean, best.result)
         except InfeasibleError:
             break
-    if passed is None:
-        raise _failure(path, result.policy, found)
-    return passed[1], path.tightened(passed[0]), _record(path, *passed, count)
+        found = Passed(step, best.lean, result, tuple(path.test(result.policy)), best.error)
+        count += 1
+        if not found.passes or (counted and not path.holds(result.policy)):
+            break
+        best = found
+    return best, count
 
 
-def _record(path: Path, step: float, result: Any, found: list[Tested], count: int) -> Confidence:
+def _record(path: Path, passed: Passed, count: int) -> Confidence:
     """Return how each constraint was confirmed."""
-    decided, before = Decided.by(result.policy, path.kept), Decided.by(result.policy, path.tuning)
+    policy = passed.result.policy
+    decided, before = Decided.by(policy, path.kept), Decided.by(policy, path.tuning)
     seen = decided.evidence
     records = []
-    for c, test, margin in zip(path.problem.constraints, found, path.margins(step), strict=True):
+    for c, test, margin in zip(
+        path.problem.constraints, passed.tests, path.margins(passed.step), strict=True
+    ):
         value = estimate(c.metric, seen).value
-        bound = _bound(c, value, decided, before, path.level)
+        bound = _bound(c, value, decided, before, path.level, passed.error)
         records.append(
             ConstraintConfidence(
                 str(c), value, bound, c.limit, float(margin), test.p, test.test, test.approximate
@@ -184,32 +223,18 @@ def _record(path: Path, step: float, result: Any, found: list[Tested], count: in
     return Confidence(path.level, len(path.kept), count, tuple(records))
 
 
-def _failure(path: Path, policy: Any, found: list[Tested]) -> UnconfirmedError:
-    """Return the error that says how many rows would be needed."""
-    # What a bettor needs, and 0.84 more standard errors so that four of five such samples pass.
-    z = float(np.sqrt(2 * np.log(1 / (1 - path.level)))) + 0.84
-    seen = Evidence.joined([Decided.by(policy, rows).evidence for rows in (path.tuning, path.kept)])
-    grown = np.sqrt((len(path.tuning) + len(path.kept)) / len(path.kept))
-    factor, lines = 1.0, []
-    for c, test in zip(path.problem.constraints, found, strict=True):
-        away = estimate(c.metric, seen).value - c.limit
-        room = away if c.sense == ">=" else -away
-        factor = max(factor, (z * sampling_error(c, seen) * grown / room) ** 2 if room > 0 else np.inf)
-        lines.append(f"{c} (p = {test.p:.3g})")
-    total = len(path.kept) + len(path.tuning)
-    rows = int(np.ceil(factor * total)) if np.isfinite(factor) else None
-    return UnconfirmedError(
-        lines, path.level, len(path.kept), rows if rows is None else max(rows, int(1.25 * total))
-    )
+def _bound(
+    constraint: Constraint, value: float, decided: Decided, before: Decided, level: float, largest: float
+) -> float:
+    """Return the tightest limit that the same tests confirm, between the constraint's own and the estimate.
 
-
-def _bound(constraint: Constraint, value: float, decided: Decided, before: Decided, level: float) -> float:
-    """Return the tightest limit that the same tests confirm, between the constraint's own and the estimate."""
+    ``largest`` is the largest p-value that confirms.
+    """
     margins: FloatArray = before.rows.margins()
 
     def passes(place: int, limit: float) -> bool:
         claim = claims(replace(constraint, limit=limit), before.rows.axes, margins)[place]
-        return p_value(claim, decided, before, level).p <= 1 - level
+        return p_value(claim, decided, before, level).p <= largest
 
     found = [test.p for test in each_tested(constraint, decided, before, level)]
     bound = value

@@ -2,8 +2,10 @@
 
 The rows are dealt to folds. For each fold the whole fit (calibration included) is done again on the other rows, started
 from the rules that were found on all of them, and decides the fold's rows. The decisions of all folds together are
-judged like those of one policy: to first order the errors of the folds' own tuning cancel, so the interval is that of
-the rows.
+judged like those of one policy. That interval holds what the folds' policies reach together; the policy found on all
+rows is another one, so how far the folds' policies are apart on the same rows makes it wider. (Of 27 problems on 7
+populations, about 12 draws of each, the interval of the rows alone held the value in .90, the constraint in .87, this
+one in .95 and .96; that of the rows alone holds what the folds' policies reach together in .95 and .96.)
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from metricfit.types import IntArray
 
 # As many as cost no more than three solves even where the start saves nothing.
 FOLDS = 3
+# Rows on which the folds' policies are compared: differences between policies on the same rows need no more.
+COMPARED = 20_000
 
 Refit = Callable[[Rows], Judged]
 
@@ -76,6 +80,10 @@ def expected(
     """
     fold = deal(rows.labels, rows.cells, folds, seed)
     parts: list[Evidence] = []
+    policies: list[Evidence] = []
+    compared = rows
+    if len(rows) > COMPARED:
+        compared = rows.take(np.sort(np.random.default_rng(seed).choice(len(rows), COMPARED, replace=False)))
     lost = 0
     for number in range(folds):
         held_out = np.flatnonzero(fold == number)
@@ -89,6 +97,7 @@ def expected(
         # Rows that are alone in their class and cell can only be judged by policies that saw them.
         judged = np.flatnonzero((fold == number) | ((fold == -1) & (number == 0)))
         parts.append(evidence(policy, rows[judged]))
+        policies.append(evidence(policy, compared))
     if not parts:
         return None
     notes = [note] if note else []
@@ -97,4 +106,4 @@ def expected(
     alone = int((fold == -1).sum())
     if alone:
         notes.append(f"{alone} rows alone in their class and cell were not held out")
-    return judge(problem, Evidence.joined(parts), len(rows), "; ".join(notes))
+    return judge(problem, Evidence.joined(parts), len(rows), "; ".join(notes), policies)

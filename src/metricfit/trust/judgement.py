@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
+import numpy as np
+
 from metricfit.data.rows import Rows
 from metricfit.intervals import Evidence, estimate
+from metricfit.metrics.base import Metric
 from metricfit.policy.evaluation import Judged
 from metricfit.problem import Problem
 
@@ -88,18 +93,33 @@ class Judgement:
         }
 
 
-def judge(problem: Problem, seen: Evidence, rows: int, note: str = "") -> Judgement:
-    """Return objective and constraints of a problem on the decisions seen."""
-    value = estimate(problem.objective, seen)
+def judge(
+    problem: Problem, seen: Evidence, rows: int, note: str = "", policies: Sequence[Evidence] = ()
+) -> Judgement:
+    """Return objective and constraints of a problem on the decisions seen.
+
+    ``policies`` are what several policies decide about the same rows, where any of them may be the one that is judged:
+    how far they are apart makes the intervals wider.
+    """
+    value = estimate(problem.objective, seen, more=_apart(problem.objective, policies))
     records = []
     for constraint in problem.constraints:
-        found = estimate(constraint.metric, seen)
+        found = estimate(constraint.metric, seen, more=_apart(constraint.metric, policies))
         records.append(
             ConstraintEstimate(
                 str(constraint), found.value, found.low, found.high, constraint.limit, constraint.sense
             )
         )
     return Judgement(value.value, value.low, value.high, tuple(records), rows, note)
+
+
+def _apart(metric: Metric, policies: Sequence[Evidence]) -> float:
+    """Return the variance of a metric between policies that decide about the same rows."""
+    found = []
+    for seen in policies:
+        with suppress(ValueError):  # a rate of nothing
+            found.append(metric(seen.confusion))
+    return float(np.var(found, ddof=1)) if len(found) > 1 else 0.0
 
 
 def evidence(policy: Judged, rows: Rows) -> Evidence:

@@ -29,9 +29,9 @@ from metricfit.trust.bounded_means import (
 from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
 from metricfit.types import FloatArray
 
-# How far the p-value that is given may be above the largest one found, below and above which nobody asks how large it
-# is, and at most how many shares of a group are tried.
-CLOSE, NEGLIGIBLE, HOPELESS, TRIES = 1.05, 1e-4, 0.7, 60
+# How far the p-value that is given may be above the largest one found, below which part of the error allowed for and
+# above which number nobody asks how large it is, and at most how many shares of a group are tried.
+CLOSE, NEGLIGIBLE, HOPELESS, TRIES = 1.05, 0.2, 0.7, 60
 # The most that a group's share weighs beside the difference. It would weigh more where a group is so small that the
 # limit allows for any difference, which needs no weighing.
 HEAVIEST = 0.3
@@ -182,18 +182,23 @@ def _gap(claim: GapClaim, kept: Decided, before: Decided, level: float) -> Teste
     unknown = claim.limit / share**2 * np.sqrt(share * (1 - share) / rows)
     error = np.sqrt(drawn * (known[0].size + known[1].size) / rows)
     weight = min(unknown / (unknown + error), HEAVIEST) if unknown + error > 0 else 0.0
-    return Tested(_with_share(claim.limit, (first, second)[places].size, rows, weight, tested), kind)
+    return Tested(
+        _with_share(
+            claim.limit, (first, second)[places].size, rows, weight, tested, NEGLIGIBLE * (1 - level)
+        ),
+        kind,
+    )
 
 
 def _with_share(
-    limit: float, named: int, rows: int, weight: float, tested: Callable[[float], float]
+    limit: float, named: int, rows: int, weight: float, tested: Callable[[float], float], small: float
 ) -> float:
     """Return the p-value of a difference times a group's share among some rows, which the rows tell as well.
 
     For each share that may be the true one there are two p-values, of so few rows of the group and of so small a
     difference, which are independent given the numbers of rows; the largest p-value of both together counts. The one
     rises with the share and the other falls, so that the ends of an interval bound it inside; the interval with the
-    largest bound is halved until that bound is close to what was found.
+    largest bound is halved until that bound is close to what was found, or ``small``.
     """
 
     def at(share: float) -> tuple[float, float, float]:
@@ -208,7 +213,7 @@ def _with_share(
     heapify(parts)
     for _ in range(TRIES):
         bound, low, high = parts[0]
-        if -bound <= max(CLOSE * largest, NEGLIGIBLE) or largest >= HOPELESS:
+        if -bound <= max(CLOSE * largest, small) or largest >= HOPELESS:
             break
         middle = at(float(np.sqrt(low[0] * high[0])))
         largest = max(largest, both(*middle[1:], weight))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from metricfit.data.rows import Rows
-from metricfit.exceptions import InfeasibleError
 from metricfit.functions.binding import Binding
 from metricfit.intervals import Evidence, estimate
 from metricfit.intervals.estimate import standard_error
@@ -23,10 +21,6 @@ from metricfit.trust.claims import claims
 from metricfit.trust.p_values import Decided, Tested, p_value
 from metricfit.types import FloatArray
 
-# By how many standard errors the limits are tightened where the path may begin, from cautious to bold.
-CAUTIOUS = (6.0, 5.0, 4.0, 3.5, 3.0, 2.5, 2.0, 1.5, 1.0, 0.5, 0.0)
-# A policy to begin with should pass by far: in spite of so many standard errors of what tuning and kept rows differ by.
-CLEARLY = 2.0
 # The path goes on in steps of a part of where it is, and not less. Below 0 the limits are looser than asked for: the
 # tuning rows may be the harder ones, and the kept ones decide.
 FASTER, BOLDER, BOLDEST = 0.15, 0.2, -4.0
@@ -51,8 +45,6 @@ class Path:
         self.ends = [most_cautious(c, self.tuning) for c in problem.constraints]
         free = Decided.by(self.free.policy, tuning).evidence
         self.unbound = [estimate(c.metric, free).value for c in problem.constraints]
-        # As many tuning rows as there are kept ones foretell how the kept ones will test.
-        self.rehearsal = tuning.take(np.resize(np.random.default_rng(0).permutation(len(tuning)), len(kept)))
 
     def margins(self, step: float) -> list[float]:
         """Return by how much each limit is tightened; never as far as the last value that a metric can have."""
@@ -61,21 +53,23 @@ class Path:
             found.append(min(step * error, NEARLY * abs(end - c.limit)))
         return found
 
-    def tightened(self, step: float) -> Problem:
-        """Return the problem with its limits tightened by so many standard errors."""
+    def tightened(self, step: float, lean: Constraint | None = None) -> Problem:
+        """Return the problem with its limits tightened by so many standard errors, and one more constraint."""
         moved = [
             replace(c, limit=c.limit + (m if c.sense == ">=" else -m))
             for c, m in zip(self.problem.constraints, self.margins(step), strict=True)
         ]
-        return replace(self.problem, constraints=tuple(moved))
+        return replace(self.problem, constraints=(*moved, *([] if lean is None else [lean])))
 
     def settled(self, step: float) -> bool:
         """Return whether limits tightened so bind nothing: the policy without limits is then the best."""
         pairs = zip(self.tightened(step).constraints, self.unbound, strict=True)
         return all((value >= c.limit) if c.sense == ">=" else (value <= c.limit) for c, value in pairs)
 
-    def policy(self, step: float, start: Any) -> Any:
-        """Return the result of limits tightened by so many standard errors."""
+    def policy(self, step: float, lean: Constraint | None, start: Any) -> Any:
+        """Return the result of limits tightened by so many standard errors, and of one more constraint."""
+        if lean is not None:
+            return self.refit(self.tightened(step, lean), start)
         if self.settled(step):
             return self.free
         return self.base if step == 0 else self.refit(self.tightened(step), start)
@@ -83,26 +77,6 @@ class Path:
     def bolder(self, step: float, boldest: float) -> float:
         """Return the next step of the path."""
         return max(boldest, step - max(BOLDER, FASTER * step))
-
-    def beginning(self) -> tuple[float, Any]:
-        """Return step and result of the most cautious policy that should pass by far; else of the likeliest."""
-        normal = NormalDist()
-        apart = np.sqrt(1 + len(self.kept) / len(self.tuning))
-        clearly = normal.cdf(normal.inv_cdf(1 - self.level) - CLEARLY * apart)
-        likeliest: tuple[float, float, Any] | None = None
-        for step in CAUTIOUS:
-            try:
-                result = self.policy(step, self.base)
-            except InfeasibleError:
-                continue
-            foretold = max(t.p for t in self._tests(result.policy, self.rehearsal))
-            if likeliest is None or foretold < likeliest[0]:
-                likeliest = foretold, step, result
-            if foretold <= clearly:
-                break
-        if likeliest is None:
-            return 0.0, self.base
-        return likeliest[1], likeliest[2]
 
     def holds(self, policy: Any) -> bool:
         """Return whether all constraints hold by the labels of all rows together."""
@@ -112,10 +86,7 @@ class Path:
 
     def test(self, policy: Any) -> list[Tested]:
         """Return for each constraint the largest p-value of its claims on the kept rows."""
-        return self._tests(policy, self.kept)
-
-    def _tests(self, policy: Any, rows: Rows) -> list[Tested]:
-        decided, before = Decided.by(policy, rows), Decided.by(policy, self.tuning)
+        decided, before = Decided.by(policy, self.kept), Decided.by(policy, self.tuning)
         return [largest(c, decided, before, self.level) for c in self.problem.constraints]
 
 

@@ -1,0 +1,171 @@
+"""How much room a policy leaves to what a claim asks for: as a mean over rows, and as a metric to fit policies with.
+
+A claim holds where its room is not negative. Rooms of rates and of differences between groups are linear in the
+decisions, so that a policy can be asked for more of one than the limits alone would give it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from metricfit.data.axes import Axes
+from metricfit.data.confusion import Confusion
+from metricfit.functions.binding import Binding
+from metricfit.functions.curvature import Curvature
+from metricfit.functions.expression import Node
+from metricfit.functions.linear import of_matrix
+from metricfit.functions.sums import Sum
+from metricfit.intervals.evidence import Evidence
+from metricfit.intervals.influence import taken_apart
+from metricfit.intervals.rates import Rate
+from metricfit.metrics.rates import Written
+from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
+from metricfit.trust.p_values import Decided
+from metricfit.types import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Room(Written):
+    """``constant`` plus the mean over all rows of what a decision for a row of a class in a cell adds to the room."""
+
+    adds: FloatArray
+    constant: float = 0.0
+    direction = 1
+    smooth = True
+    curvature = Curvature.LINEAR
+
+    def bind(self, binding: Binding) -> Node:
+        """Return the room as a sum over cells, of which those with the same table are one slice."""
+        terms: list[tuple[float, Node]] = []
+        left: BoolArray = binding.mask & self.adds.any(axis=(1, 2))
+        while left.any():
+            table = self.adds[int(np.argmax(left))]
+            alike = left & (self.adds == table).all(axis=(1, 2))
+            terms.append((1.0, replace(binding, mask=alike).bind(of_matrix(table, binding.axes.match))))
+            left = left & ~alike
+        return Sum(tuple(terms), self.constant)
+
+
+def room_metric(claim: Claim, axes: Axes, margins: FloatArray) -> Room | None:
+    """Return the room of a claim as a metric, for class shares that are known; None where it is not linear.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> from metricfit.trust.claims import claims
+    >>> axes, margins = Axes((0, 1)), np.array([[0.5, 0.5]])
+    >>> room = room_metric(claims(mf.precision(1) >= 0.5, axes, margins)[0], axes, margins)
+    >>> confusion = mf.Confusion.from_predictions([0, 0, 1, 1], [0, 1, 1, 1])
+    >>> room(confusion)  # two hits and one mistake, each by half, of four rows
+    0.125
+    """
+    if isinstance(claim, RateClaim):
+        sign = 1.0 if claim.sense == ">=" else -1.0
+        return Room(
+            "room", sign * _spread(claim.rate, claim.rate.over - claim.limit * claim.rate.under, axes)
+        )
+    if isinstance(claim, GapClaim):
+        first, second = (_mass(rate, margins) for rate in (claim.first, claim.second))
+        if not (first > 0 and second > 0):
+            return None
+        one = _spread(claim.first, claim.first.over / first, axes)
+        apart = one - _spread(claim.second, claim.second.over / second, axes)
+        return Room("room", -_share(claim, first, second) * apart, claim.limit)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class RowRooms:
+    """How far each row moves the room of a claim, by its label and by its class probabilities."""
+
+    by_label: FloatArray
+    by_proba: FloatArray
+
+    @property
+    def error(self) -> float:
+        """The standard error of the room of one row."""
+        return float(np.sqrt((self.by_label**2).mean()))
+
+
+def room_by_row(claim: Claim, decided: Decided, proba: FloatArray) -> RowRooms | None:
+    """Return how far each labelled row moves the room of a claim; None where no row tells anything of it.
+
+    Rates are cleared of their denominators and keep what each row adds, also on the average: where all rows are hits,
+    the variance that matters is that of rows which just keep the limit.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> from metricfit.oracles import Rows
+    >>> from metricfit.trust.claims import claims
+    >>> rows = Rows.of(np.eye(2)[[0, 1, 1, 1]], np.array([0, 0, 1, 1]))
+    >>> claim = claims(mf.precision(1) >= 0.5, rows.axes, rows.margins())[0]
+    >>> each = room_by_row(claim, Decided(rows, rows.proba), rows.proba)
+    >>> each.by_label.tolist(), each.by_proba.tolist()
+    ([0.0, -0.5, 0.5, 0.5], [0.0, 0.5, 0.5, 0.5])
+    """
+    rows = decided.rows
+    weights = np.ones(len(rows)) if rows.weights is None else rows.weights / rows.weights.mean()
+    cells = np.zeros(len(rows), np.int64) if rows.cells is None else rows.cells
+    if isinstance(claim, SmoothClaim):
+        each = _smooth_by_row(claim, decided, cells, weights)
+        return None if each is None else RowRooms(each, each)
+    metric = room_metric(claim, rows.axes, rows.margins())
+    if metric is None:
+        return None
+    adds = metric.adds
+    if isinstance(claim, GapClaim):
+        values = [rate.on(decided.evidence) for rate in (claim.first, claim.second)]
+        if values[0] is None or values[1] is None:
+            return None
+        first, second = (
+            replace(rate, over=rate.over - value[0] * rate.under)
+            for rate, value in zip((claim.first, claim.second), values, strict=True)
+            if value is not None
+        )
+        centred = room_metric(replace(claim, first=first, second=second), rows.axes, rows.margins())
+        adds = adds if centred is None else centred.adds
+    by_label = np.einsum("rk,rk->r", adds[cells, rows.labels], decided.chances)
+    by_proba = np.einsum("ri,rik,rk->r", proba, adds[cells], decided.chances, optimize=True)
+    return RowRooms(weights * by_label, weights * by_proba)
+
+
+def _smooth_by_row(
+    claim: SmoothClaim, decided: Decided, cells: IntArray, weights: FloatArray
+) -> FloatArray | None:
+    rows, inside = decided.rows, claim.mask[cells]
+    if not inside.any():
+        return None
+    w = weights[inside]
+    seen = Evidence(rows.axes, cells[inside], rows.labels[inside], decided.chances[inside], w, w**2)
+    pieces = taken_apart(claim.metric, seen)
+    each = np.zeros(len(rows))
+    each[inside] = pieces.influences[int(np.argmax(pieces.values))] * w * (len(rows) / w.sum())
+    return each if (claim.sense == ">=") == (pieces.sign > 0) else -each
+
+
+def room_of(claim: Claim, confusion: Confusion) -> float:
+    """Return the room of a claim by a confusion tensor; none where it does not tell."""
+    if isinstance(claim, SmoothClaim):
+        away = claim.metric(confusion) - claim.limit
+        return away if claim.sense == ">=" else -away
+    metric = room_metric(claim, confusion.axes, confusion.margins)
+    return -np.inf if metric is None else metric(confusion)
+
+
+def _spread(rate: Rate, table: FloatArray, axes: Axes) -> FloatArray:
+    """Return a table of what rows add to a rate as a tensor, 0 outside the rate's cells."""
+    whole = np.broadcast_to(table, axes.shape)
+    return np.where(rate.mask[:, None, None], whole, 0.0)
+
+
+def _mass(rate: Rate, margins: FloatArray) -> float:
+    """Return the share of the rows that a rate with a denominator of its own counts."""
+    counted = np.broadcast_to(rate.under[..., 0], margins.shape)
+    return float((margins * counted)[rate.mask].sum())
+
+
+def _share(claim: GapClaim, first: float, second: float) -> float:
+    return {"": 1.0, "first": first / (first + second), "second": second / (first + second)}[claim.share]

@@ -1,0 +1,56 @@
+"""What to say where the kept rows confirm no policy: which constraints, why, and how many rows would be needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metricfit.exceptions import UnconfirmedError
+from metricfit.intervals import Evidence, estimate
+from metricfit.metrics.constraint import Constraint
+from metricfit.trust.claims import GapClaim, RateClaim, claims
+from metricfit.trust.p_values import Decided, Tested
+from metricfit.trust.path import Path, sampling_error
+
+# Beside what a test needs: so many standard errors more let four of five samples pass.
+FOUR_OF_FIVE = 0.84
+# Rows of a kind below which no limit on them is worth a test.
+FEW = 20
+
+
+def unconfirmed(path: Path, policy: Any, tests: Sequence[Tested], reached: float) -> UnconfirmedError:
+    """Return the error that names the constraints of the policy that came closest.
+
+    ``reached`` is the confidence that the kept rows would do for.
+    """
+    z = float(np.sqrt(2 * np.log(1 / (1 - path.level)))) + FOUR_OF_FIVE  # what a bettor needs
+    decided = [Decided.by(policy, rows) for rows in (path.tuning, path.kept)]
+    seen = Evidence.joined([one.evidence for one in decided])
+    total = len(path.tuning) + len(path.kept)
+    grown = np.sqrt(total / len(path.kept))
+    factor, lines = 1.0, []
+    for c, test in zip(path.problem.constraints, tests, strict=True):
+        there, kept = (_fewest(c, some) for some in (decided[0], decided[1]))
+        if kept == 0:
+            lines.append(f"{c} (no row kept apart says anything of it)")
+            factor = max(factor, FEW / max(there, 1) * total / len(path.kept))
+            continue
+        away = estimate(c.metric, seen).value - c.limit
+        room = away if c.sense == ">=" else -away
+        factor = max(factor, (z * sampling_error(c, seen) * grown / room) ** 2 if room > 0 else np.inf)
+        lines.append(f"{c} (p = {test.p:.3g})")
+    rows = max(int(np.ceil(factor * total)), int(1.25 * total)) if np.isfinite(factor) else None
+    return UnconfirmedError(lines, path.level, len(path.kept), rows, reached)
+
+
+def _fewest(constraint: Constraint, decided: Decided) -> int:
+    """Return of how many rows the rate with the fewest of them is one; of no rate, all rows."""
+    counts = [len(decided.rows)]
+    for claim in claims(constraint, decided.rows.axes, decided.rows.margins()):
+        if isinstance(claim, RateClaim):
+            counts.append(decided.sums(claim.rate)[1].size)
+        elif isinstance(claim, GapClaim):
+            counts += [decided.sums(rate)[1].size for rate in (claim.first, claim.second)]
+    return min(counts)
