@@ -108,7 +108,7 @@ def test_many_levels_of_labels_are_no_worse_than_single_solves(data):
     for place in (5, 17):
         point = front[place]
         alone = mf.optimize(data.proba, data.y, "g_mean", [mf.precision("fraud") >= levels[place]])
-        assert point.result.value >= alone.value - 0.002
+        assert point.result.value >= alone.value - 0.003
         seen = point.result.policy.evaluate(data.proba, data.y).set_index("metric")["value"]
         assert seen["precision('fraud')"] >= levels[place] - 1e-9
         assert seen["g_mean()"] == pytest.approx(point.result.value, abs=1e-9)

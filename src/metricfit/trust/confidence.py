@@ -6,7 +6,8 @@ hypothesis for each policy, whose p-value is the largest of its claims', and the
 So no confidence is spent on the number of policies or constraints. The boldest policy that passed is the answer.
 
 Where the tuning rows cannot tell well with which policy to begin, several starts divide the error probability between
-them. What those that pass had is what the path goes on with: a graph of hypotheses in which each hands on what it had.
+them, and the path from each goes on with the part that its start had. What the others had must not be added to it: which
+path is taken is known only after the kept rows have spoken.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def confirm(
         reached = max(0.0, 1 - closest.p * (1 - level) / closest.error)
         raise unconfirmed(path, closest.result.policy, closest.tests, reached)
     best = min(passed, key=lambda one: problem.sign * one.result.value)
-    boldest, more = _walked(path, replace(best, error=sum(one.error for one in passed)), counted)
+    boldest, more = _walked(path, best, counted)
     solved = path.tightened(boldest.step, boldest.lean)
     return boldest.result, solved, _record(path, boldest, len(tried) + more)
 
