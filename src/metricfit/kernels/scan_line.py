@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -52,11 +53,14 @@ class Line:
     def __len__(self) -> int:
         return self.at.size
 
+    @cached_property
+    def entering(self) -> Moving:
+        """The rows in the order in which they enter."""
+        return Moving(self.at, *(values[self.order] for values in self.moving[1:]))
+
     def part(self, first: int, last: int | None = None) -> Moving:
         """Return some of the rows, in order."""
-        chosen = self.order[first:last]
-        at, rows, left, weight, won, lost = self.moving
-        return Moving(at[chosen], rows[chosen], left[chosen], weight[chosen], won[chosen], lost[chosen])
+        return Moving(*(values[first:last] for values in self.entering))
 
     def weight_for(self, count: int) -> float:
         """Return a weight that lets the first ``count`` rows in."""

@@ -36,6 +36,16 @@ class RuleScores(NamedTuple):
         x = np.asarray(self.table[rows, self.column[decisions]], float)
         return np.asarray(self.slope[a, decisions] * x + self.offset[a, decisions])
 
+    def second_best(self, rows: IntArray, decision: int) -> tuple[IntArray, FloatArray]:
+        """Return the best decision but one for each of some rows, the larger of equal ones, and its score."""
+        best, highest = np.full(rows.size, -1), np.full(rows.size, -np.inf)
+        for j in range(self.column.size):
+            if j != decision:
+                score = self.of(rows, j)
+                np.copyto(best, j, where=score >= highest)
+                np.maximum(highest, score, out=highest)
+        return best, highest
+
 
 class State(NamedTuple):
     """Decision and score of every row under a rule, and what the rows count.
@@ -129,28 +139,29 @@ def moving_rows(
 
 def moving_rows_numpy(scores: RuleScores, state: State, move: Move, members: IntArray) -> Moving:
     """Return what `moving_rows` does."""
-    j = move.decision
-    left, other = state.decisions[members].astype(np.int64), state.best[members]
+    j, whole = move.decision, members.size == state.decisions.size
+    some = slice(None) if whole else members  # all rows need not be gathered
+    cell = scores.cell[some] if scores.cell.size else 0
+    constant = scores.offset[cell, j]
+    left, other = state.decisions[some].astype(np.int64), np.array(state.best[some])
     inside = np.flatnonzero(left == j)
-    others = np.stack([scores.of(members[inside], d) for d in range(scores.column.size)], axis=1)
-    others[:, j] = -np.inf
-    left[inside] = others.shape[1] - 1 - others[:, ::-1].argmax(axis=1)
-    other[inside] = others[np.arange(inside.size), left[inside]]
-    own = scores.of(members, j)
-    constant = scores.offset[scores.cell[members] if scores.cell.size else 0, j]
-    if move.rate.size:
-        rate = np.asarray(move.rate[members], float)
-        over = other - (constant if move.anew else own)
-        with np.errstate(over="ignore"):  # an infinite weight moves nothing
-            at = np.divide(over, rate, out=np.full(members.size, np.nan), where=rate > 0)
+    left[inside], other[inside] = scores.second_best(inside if whole else members[inside], j)
+    if move.rate.size and move.anew:
+        over = other - constant
     else:
-        at = other - own + (constant if move.anew else 0.0)
+        over = other - (scores.slope[cell, j] * np.asarray(move.own[some], float) + constant)
+    if move.rate.size:
+        with np.errstate(all="ignore"):  # no weight moves a row that its rate does not reach: it is infinite
+            at = over / np.asarray(move.rate[some], float)
+    else:
+        at = over + constant if move.anew else over
     taken = np.flatnonzero((at > move.low) & (at < move.high))
-    rows, left = members[taken], left[taken]
+    if taken.size < members.size:
+        at, rows, left = at[taken], members[taken], left[taken]
+    else:
+        rows = members
     weight = state.masses(rows)
-    return Moving(
-        at[taken], rows, left, weight, weight * state.hits(rows, j), weight * state.hits(rows, left)
-    )
+    return Moving(at, rows, left, weight, weight * state.hits(rows, j), weight * state.hits(rows, left))
 
 
 def use_numpy(engine: Engine, rows: int) -> bool:

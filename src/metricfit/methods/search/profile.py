@@ -26,6 +26,8 @@ from metricfit.types import FloatArray, IntArray
 
 # Numbers held at a time.
 BLOCK = 2**21
+# Up to so many entries of u are added up one by one, more by a sparse matrix.
+FEW = 16
 
 
 class Series(NamedTuple):
@@ -144,6 +146,11 @@ class Profile:
         affine = None if program.limits else RatioCombination.of(program.objective, program)
         self.only = affine.terms[0] if affine is not None and len(affine.terms) == 1 else None
         self.matrix, self.constant = quick(program.matrix[kept]), program.constant[kept]
+        self._reads: Any = None
+        if program.layout == "diagonal" and isinstance(self.matrix, np.ndarray) and kept.size <= FEW:
+            # Which entries read rows decided right, and which read all rows of a decision.
+            by_kind = self.matrix.reshape(kept.size, len(program.axes.cells), 2, program.axes.k)
+            self._reads = by_kind.any(axis=(1, 3)).tolist()
 
     def _reduced(self, node: Node) -> Node:
         ratios = Ratios.of(node, self.program)
@@ -172,28 +179,35 @@ class Profile:
             sums = [series[counts] for series in sums]
         width = self.constant.size
         if not width:
-            return self._evaluated(np.stack(sums, axis=1))
+            return self._evaluated(np.stack(sums))
         u = self.matrix @ statistic.ravel() + self.constant
         step, last, found = max(1, BLOCK // width), 0, []
         for begin in range(0, counts.size, step):
             block = counts[begin : begin + step]
-            points = u + self._risen(*scan.changes(line, last, block[-1]), block - last, statistic.size)
-            u, last = points[-1].copy(), int(block[-1])
-            points[np.abs(points) <= NO_WEIGHT] = 0.0
+            points = self._risen(*scan.changes(line, last, block[-1]), block - last, statistic.size)
+            points += u[:, None]
+            u, last = points[:, -1].copy(), int(block[-1])
+            if (zero := np.abs(points) <= NO_WEIGHT).any():
+                points[zero] = 0.0
             more = [series[begin : begin + step] for series in sums]
-            found.append(self._evaluated(np.column_stack([points, *more])))
-        return Series(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+            found.append(self._evaluated(np.concatenate([points, more]) if more else points))
+        return found[0] if len(found) == 1 else Series(*map(np.concatenate, zip(*found, strict=True)))
 
     def _risen(self, data: FloatArray, places: IntArray, ends: IntArray, size: int) -> FloatArray:
         """Return what the first rows add to u, so many as ``ends`` says; ``places`` are those of the statistic."""
-        # One cell and two decisions: all rows add to the same entries.
-        if data.size and (places == places[0]).all():
-            sums = np.zeros((len(data) + 1, data.shape[1]))
-            np.cumsum(data, axis=0, out=sums[1:])
-            return (sums if ends.size == len(sums) else sums[ends]) @ dense(self.matrix[:, places[0]]).T
-        return np.cumsum(dense(_grouped(data, places, ends, size) @ self.matrix.T), axis=0)
+        if self._reads is None:
+            return np.cumsum(dense(_grouped(data, places, ends, size) @ self.matrix.T), axis=0).T
+        rise = np.zeros((len(self.matrix), data.shape[1] + 1))
+        for entry, coefficients, read in zip(rise, self.matrix, self._reads, strict=True):
+            for number, place, some in zip(data, places, (*read, *read), strict=True):
+                if some:
+                    entry[1:] += coefficients[place] * number
+            np.cumsum(entry, out=entry)
+        return rise if ends.size == rise.shape[1] else rise[:, ends]
 
-    def _evaluated(self, points: FloatArray) -> Series:
+    def _evaluated(self, entries: FloatArray) -> Series:
+        """Return the series at some points, of which each entry is given at all of them."""
+        points = entries.T
         worst = np.full(len(points), -np.inf)
         for limit, metric in zip(self.program.limits, self.metrics, strict=True):
             worst = np.maximum(worst, _violation(limit, metric, points))
@@ -222,7 +236,7 @@ def _violation(limit: Limit, metric: Node, points: FloatArray) -> FloatArray:
 def _grouped(data: FloatArray, places: IntArray, ends: IntArray, width: int) -> Any:
     """Return a sparse matrix whose row g is the sum of the changes from ``ends[g - 1]`` (from 0 on) to ``ends[g]``."""
     return sp.csr_array(
-        (data.ravel(), places.ravel(), np.concatenate([[0], ends]) * data.shape[1]), (ends.size, width)
+        (data.T.ravel(), places.T.ravel(), np.concatenate([[0], ends]) * len(data)), (ends.size, width)
     )
 
 
