@@ -137,7 +137,7 @@ class Scan:
         moving = moving_rows(self.scores, self.state, move, self.members(cell), self.engine)
         if not moving.at.size:
             return None
-        order, unsorted = ascending(moving.at)
+        order = ascending(moving.at, self.engine)
         at = moving.at[order]
         # A constant is as exact as the scores that it is added to, which are of size one.
         size = np.abs(at)
@@ -145,7 +145,7 @@ class Scan:
         apart = np.ones(at.size + 1, bool)
         # Probabilities near 0 make breakpoints near the largest number there is, and sums of two of them infinite.
         with np.errstate(over="ignore"):
-            between = max(self.closest, unsorted) * (size[1:] + size[:-1])
+            between = self.closest * (size[1:] + size[:-1])
             np.greater(at[1:] - at[:-1], between, out=apart[1:-1])
         here = int(np.count_nonzero(self.decisions[moving.rows] == decision))
         return Line(decision, kind, cell, moving, order, at, here, apart, move.low, move.high)

@@ -251,23 +251,86 @@ def prefix(values: FloatArray) -> FloatArray:
     return np.concatenate([[0.0], np.cumsum(values)])
 
 
-def ascending(values: FloatArray) -> tuple[IntArray, float]:
-    """Return the order of values, and the relative difference below which it is arbitrary.
-
-    The number of a value takes the place of the last bits of its mantissa: plain integers are sorted several times as
-    fast as numbers are by reference.
+def ascending(values: FloatArray, engine: Engine = "auto") -> IntArray:
+    """Return the order of values, the first of equal ones first.
 
     Examples
     --------
     >>> import numpy as np
-    >>> ascending(np.array([0.5, -1.0, 0.25]))[0].tolist()
+    >>> ascending(np.array([0.5, -1.0, 0.25])).tolist()
     [1, 2, 0]
     """
-    bits = max(1, int(values.size - 1).bit_length())
-    if bits > 24:
-        return np.argsort(values, kind="stable"), 0.0
-    number = values.view(np.int64)
-    key = number ^ ((number >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))  # ordered as the values are
-    key = (key >> bits << bits) | np.arange(values.size)
-    key.sort()
-    return key & np.int64(2**bits - 1), 2.0 ** (bits - 51)
+    if use_numpy(engine, values.size):
+        return np.argsort(values, kind="stable")
+    from metricfit.kernels import _scan_jit
+
+    order: IntArray = _scan_jit.ascending(values)
+    return order
+
+
+def entries_along(
+    moving: Moving,
+    cell: IntArray,
+    decision: int,
+    matrix: FloatArray,
+    k: int,
+    u: FloatArray,
+    engine: Engine = "auto",
+) -> FloatArray:
+    """Return u before and after each row enters a decision, entry by entry: array of shape (entries, rows + 1).
+
+    Parameters
+    ----------
+    moving : Moving
+        The rows, in the order in which they enter.
+    cell : int array
+        The cell of all rows; empty if there is one.
+    decision : int
+        What they enter.
+    matrix : array of shape (entries, cells * 2 * k)
+        What u reads of a statistic in the diagonal layout.
+    k : int
+        The number of decisions.
+    u : array of shape (entries,)
+        What it is before any row has entered.
+    engine : {"auto", "numpy", "numba"}
+        What computes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> number = np.array([0])
+    >>> moving = Moving(np.array([1.0]), number, number, np.array([0.5]), np.array([0.5]), np.array([0.0]))
+    >>> entries_along(moving, np.zeros(0, int), 1, np.eye(4), 2, np.array([0.5, 0.0, 1.0, 0.0]))
+    array([[0.5, 0.5],
+           [0. , 0.5],
+           [1. , 0.5],
+           [0. , 0.5]])
+    """
+    if use_numpy(engine, moving.at.size):
+        return entries_along_numpy(moving, cell, decision, matrix, k, u)
+    from metricfit.kernels import _scan_jit
+
+    points = np.empty((u.size, moving.at.size + 1))
+    _scan_jit.entries_along(*moving[1:], cell, decision, k, matrix, u, points)
+    return points
+
+
+def entries_along_numpy(
+    moving: Moving, cell: IntArray, decision: int, matrix: FloatArray, k: int, u: FloatArray
+) -> FloatArray:
+    """Return what `entries_along` does."""
+    _, rows, left, weight, won, lost = moving
+    first = 2 * k * cell[rows].astype(np.int64) if cell.size else 0
+    places = first + decision, first + k + decision, first + left, first + k + left
+    points = np.zeros((u.size, rows.size + 1))
+    reads = matrix.reshape(u.size, -1, 2, k).any(axis=(1, 3)) if matrix.size else np.zeros((u.size, 2), bool)
+    for entry, coefficients, read in zip(points, matrix, reads, strict=True):
+        for change, place, some in zip((won, weight, -lost, -weight), places, (*read, *read), strict=True):
+            if some:
+                entry[1:] += coefficients[place] * change
+        np.cumsum(entry, out=entry)
+    points += u[:, None]
+    if (zero := np.abs(points) <= NO_WEIGHT).any():
+        points[zero] = 0.0
+    return points

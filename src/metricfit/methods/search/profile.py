@@ -20,7 +20,7 @@ from metricfit.functions.sums import Sum, Total
 from metricfit.kernels.counting import Engine
 from metricfit.kernels.scan import Scan
 from metricfit.kernels.scan_line import Line
-from metricfit.kernels.scan_loops import NO_WEIGHT, ratio, ratio_sums
+from metricfit.kernels.scan_loops import NO_WEIGHT, entries_along, ratio, ratio_sums
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray, IntArray
 
@@ -146,11 +146,8 @@ class Profile:
         affine = None if program.limits else RatioCombination.of(program.objective, program)
         self.only = affine.terms[0] if affine is not None and len(affine.terms) == 1 else None
         self.matrix, self.constant = quick(program.matrix[kept]), program.constant[kept]
-        self._reads: Any = None
-        if program.layout == "diagonal" and isinstance(self.matrix, np.ndarray) and kept.size <= FEW:
-            # Which entries read rows decided right, and which read all rows of a decision.
-            by_kind = self.matrix.reshape(kept.size, len(program.axes.cells), 2, program.axes.k)
-            self._reads = by_kind.any(axis=(1, 3)).tolist()
+        dense_enough = isinstance(self.matrix, np.ndarray) and kept.size <= FEW
+        self._narrow = dense_enough and program.layout == "diagonal"
 
     def _reduced(self, node: Node) -> Node:
         ratios = Ratios.of(node, self.program)
@@ -181,29 +178,27 @@ class Profile:
         if not width:
             return self._evaluated(np.stack(sums))
         u = self.matrix @ statistic.ravel() + self.constant
+        if self._narrow:
+            whole = entries_along(
+                line.entering, scan.cell, line.decision, self.matrix, scan.rows.axes.k, u, scan.engine
+            )
+            points = whole if counts.size == whole.shape[1] else whole[:, counts]
+            return self._evaluated(np.concatenate([points, sums]) if sums else points)
         step, last, found = max(1, BLOCK // width), 0, []
         for begin in range(0, counts.size, step):
             block = counts[begin : begin + step]
-            points = self._risen(*scan.changes(line, last, block[-1]), block - last, statistic.size)
-            points += u[:, None]
+            points = u[:, None] + self._risen(
+                *scan.changes(line, last, block[-1]), block - last, statistic.size
+            )
             u, last = points[:, -1].copy(), int(block[-1])
-            if (zero := np.abs(points) <= NO_WEIGHT).any():
-                points[zero] = 0.0
+            points[np.abs(points) <= NO_WEIGHT] = 0.0
             more = [series[begin : begin + step] for series in sums]
             found.append(self._evaluated(np.concatenate([points, more]) if more else points))
-        return found[0] if len(found) == 1 else Series(*map(np.concatenate, zip(*found, strict=True)))
+        return Series(*map(np.concatenate, zip(*found, strict=True)))
 
     def _risen(self, data: FloatArray, places: IntArray, ends: IntArray, size: int) -> FloatArray:
         """Return what the first rows add to u, so many as ``ends`` says; ``places`` are those of the statistic."""
-        if self._reads is None:
-            return np.cumsum(dense(_grouped(data, places, ends, size) @ self.matrix.T), axis=0).T
-        rise = np.zeros((len(self.matrix), data.shape[1] + 1))
-        for entry, coefficients, read in zip(rise, self.matrix, self._reads, strict=True):
-            for number, place, some in zip(data, places, (*read, *read), strict=True):
-                if some:
-                    entry[1:] += coefficients[place] * number
-            np.cumsum(entry, out=entry)
-        return rise if ends.size == rise.shape[1] else rise[:, ends]
+        return np.cumsum(dense(_grouped(data, places, ends, size) @ self.matrix.T), axis=0).T
 
     def _evaluated(self, entries: FloatArray) -> Series:
         """Return the series at some points, of which each entry is given at all of them."""
