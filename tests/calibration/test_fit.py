@@ -10,6 +10,7 @@ import pytest
 from calibration.generated import log_loss, right, softmax, wrong
 
 from metricfit.calibration import SETTINGS, Calibration, fit
+from metricfit.calibration.curves import order_of
 
 N = 6000
 
@@ -280,3 +281,10 @@ def test_families_that_promise_nothing_are_not_fitted():
     tried = [len(fit(*right(800, 4, seed))[1].candidates) for seed in range(20)]
     # None itself, and now and then one that chance speaks for.
     assert np.median(tried) <= 3
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_probabilities_are_ordered_in_single_precision(kind):
+    values = np.append(np.random.default_rng(0).random(3000) ** 6, [0.0, 1.0, 0.5, 0.5]).astype(kind)
+    expected = np.argsort(values.astype(np.float32), kind="stable")
+    np.testing.assert_array_equal(order_of(values), expected)

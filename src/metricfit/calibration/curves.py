@@ -29,17 +29,14 @@ def fitted(
     rows : bool array, optional
         Which rows to fit on.
     """
-    from sklearn import config_context
-    from sklearn.isotonic import isotonic_regression
+    from scipy.optimize import isotonic_regression
 
     made = []
     for i, order in enumerate(orders):
         order = order if rows is None else order[rows[order]]
         x, w = proba[order, i], weights[order]
         x, w, hits = _joined(x, w, w * (labels[order] == i))
-        with config_context(skip_parameter_validation=True):  # which takes longer than the regression
-            steps = isotonic_regression(hits / w, sample_weight=w, y_min=0.0, y_max=1.0)
-        start = np.flatnonzero(np.diff(steps, prepend=-1.0))
+        start = isotonic_regression(hits / w, weights=w).blocks[:-1]
         size = np.add.reduceat(w, start)
         middle = np.add.reduceat(w * x, start) / size
         value = (np.add.reduceat(hits, start) + middle) / (size + 1)
@@ -49,6 +46,22 @@ def fitted(
         rising = np.diff(middle, prepend=-1.0) > 0
         made.append((middle[rising], value[rising]))
     return tuple(made)
+
+
+def order_of(column: FloatArray) -> IntArray:
+    """Return the order of probabilities, which are told apart in single precision.
+
+    The bits of positive numbers are ordered as the numbers are, and NumPy sorts 16 bits at a time without comparisons:
+    twice is less than half of the time of any other sort.
+
+    Examples
+    --------
+    >>> order_of(np.array([0.5, 0.0, 0.25])).tolist()
+    [1, 2, 0]
+    """
+    bits = column.astype(np.float32).view(np.uint32)
+    order = np.argsort(bits.astype(np.uint16), kind="stable")
+    return order[np.argsort((bits >> 16).astype(np.uint16)[order], kind="stable")]
 
 
 def _joined(x: FloatArray, *sums: FloatArray) -> tuple[FloatArray, ...]:
