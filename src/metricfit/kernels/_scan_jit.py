@@ -140,7 +140,7 @@ def ascending(values):
 
 @njit(nogil=True, cache=True)
 def entries_along(rows, left, weight, won, lost, cell, decision, k, matrix, u, points):
-    """Write ``u`` plus what ``matrix`` makes of the rows that have entered a decision, before and after each of them."""
+    """Write ``u`` plus what ``matrix`` makes of the rows that have entered a decision, before and after each."""
     for e in range(u.size):
         hits, all_rows = False, False
         for a in range(matrix.shape[1] // (2 * k)):

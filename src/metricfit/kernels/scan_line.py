@@ -8,9 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from metricfit.kernels.scan_loops import (
-    Moving,
-)
+from metricfit.kernels.scan_loops import Moving
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 Kind = Literal["slope", "offset"]
@@ -56,11 +54,11 @@ class Line:
     @cached_property
     def entering(self) -> Moving:
         """The rows in the order in which they enter."""
-        return Moving(self.at, *(values[self.order] for values in self.moving[1:]))
+        return self.moving.some(self.order)
 
     def part(self, first: int, last: int | None = None) -> Moving:
         """Return some of the rows, in order."""
-        return Moving(*(values[first:last] for values in self.entering))
+        return self.entering.some(slice(first, last))
 
     def weight_for(self, count: int) -> float:
         """Return a weight that lets the first ``count`` rows in."""

@@ -108,6 +108,11 @@ class Moving(NamedTuple):
     won: FloatArray
     lost: FloatArray
 
+    def some(self, places: IntArray | slice) -> Moving:
+        """Return some of the rows."""
+        at, rows, left, weight, won, lost = self
+        return Moving(at[places], rows[places], left[places], weight[places], won[places], lost[places])
+
 
 def moving_rows(
     scores: RuleScores, state: State, move: Move, members: IntArray, engine: Engine = "auto"
@@ -324,7 +329,7 @@ def entries_along_numpy(
     first = 2 * k * cell[rows].astype(np.int64) if cell.size else 0
     places = first + decision, first + k + decision, first + left, first + k + left
     points = np.zeros((u.size, rows.size + 1))
-    reads = matrix.reshape(u.size, -1, 2, k).any(axis=(1, 3)) if matrix.size else np.zeros((u.size, 2), bool)
+    reads = (matrix.reshape(u.size, -1, 2, k) != 0).any(axis=(1, 3)).tolist()
     for entry, coefficients, read in zip(points, matrix, reads, strict=True):
         for change, place, some in zip((won, weight, -lost, -weight), places, (*read, *read), strict=True):
             if some:
