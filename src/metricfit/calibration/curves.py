@@ -51,9 +51,9 @@ def fitted(
 def steps(sums: FloatArray, weights: FloatArray) -> IntArray:
     """Return where the steps of isotonic regression start, for values ``sums / weights``: each has a higher mean.
 
-    Neighbours of which the first is not lower belong to the same step, in whatever order they are found. So runs of them
-    are joined all at once while that joins many, and what is left one by one. SciPy and scikit-learn have the same
-    regression, but take longer to import than this takes.
+    Neighbours of which the first is not lower belong to the same step, in whatever order they are found. So runs of
+    them are joined all at once while that joins many, and what is left one by one. SciPy and scikit-learn have the
+    same regression, but take longer to import than a whole solve of few rows.
 
     Examples
     --------

@@ -271,7 +271,9 @@ def _best(
         points = np.linspace(low, high, POINTS, axis=1)
         share = points[:, :, None, None]
         tried = (1 - share) * first + share * second
-        ranks = ranked(tried.reshape(-1, *losses.shape[1:]))  # all ways at once: limits of many groups are many rows
+        ranks = ranked(
+            tried.reshape(-1, *losses.shape[1:])
+        )  # all ways at once: limits of many groups are many rows
         for way, seen in enumerate(found):
             mine = ranks[way * POINTS : (way + 1) * POINTS]
             place = mine.index(min(mine))

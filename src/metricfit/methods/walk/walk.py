@@ -79,8 +79,8 @@ class Walk:
     ) -> Walk:
         """Return a walk of its own, with another program or oracle, whose calls count here too.
 
-        Calls of a ``free`` one, which asks a small sample, do not count; half of the time left is its own. Nobody is told
-        why a walk beside keeps no constraints, so it does not find that out.
+        Calls of a ``free`` one, which asks a small sample, do not count; half of the time left is its own. Nobody is
+        told why a walk beside keeps no constraints, so it does not find that out.
         """
         own = Budget(FREE_CALLS, (self.budget.max_seconds - self.budget.seconds) / 2)
         return Walk(
