@@ -208,8 +208,35 @@ def test_numba_and_numpy_find_the_same_lines(case):
         assert lines[0].here == lines[1].here
 
 
-def test_order_is_that_of_the_values():
-    values = np.random.default_rng(0).normal(size=1000) ** 3
-    order, unsorted = ascending(values)
-    assert np.all(np.diff(values[order]) > 0)
-    assert unsorted < 1e-11
+@pytest.mark.parametrize("case", CASES)
+def test_numba_and_numpy_agree_about_u_along_a_line(case):
+    oracle = oracle_of(N=300, **case)
+    program = Problem.of("h_mean", "precision(0) >= 0.5").bind(oracle.axes, oracle.margins)
+    loss, profile = balanced_loss(program, oracle.margins), Profile(program)
+    one, other = (Scan(oracle.rows, oracle.exact, loss, "diagonal", engine) for engine in ("numpy", "numba"))
+    start = one.statistic()
+    for j, kind in product(range(oracle.axes.k), ["slope", "offset"]):
+        lines = [scan.line(j, kind) for scan in (one, other)]
+        if lines[0] is not None:
+            found = [profile.at(scan, line, start) for scan, line in zip((one, other), lines, strict=True)]
+            np.testing.assert_allclose(found[0].value, found[1].value, atol=1e-12)
+            np.testing.assert_allclose(found[0].violation, found[1].violation, atol=1e-12)
+
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        RANDOM.normal(size=1000) ** 3,
+        np.exp(20 * RANDOM.normal(size=1000)),
+        np.append(RANDOM.random(1000), -1e12),  # nearly all in one bucket
+        RANDOM.choice([0.25, 0.5, 1.0], 1000),
+        np.array([-1e308, 0.0, 1e308]),
+        np.ones(1),
+    ],
+)
+def test_order_is_that_of_the_values(values, engine):
+    np.testing.assert_array_equal(ascending(values, engine), np.argsort(values, kind="stable"))

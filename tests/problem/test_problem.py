@@ -303,3 +303,14 @@ class TestPlane:
 )
 def test_a_program_knows_whether_it_tells_cells_apart(objective, constraints, told):
     assert program_of(objective, constraints).by_cell is told
+
+
+def test_violations_of_many_points_are_those_of_each(random, margins):
+    worst = mf.worst(mf.precision(1), over="sex") >= 0.6
+    program = program_of("accuracy", [*CONSTRAINTS, worst], margins=margins)
+    counted = tensors(random, CLASSES_ONLY, margins, 20, spread=0.05)
+    points = np.stack([program.vector(statistic(c, program.layout, program.axes)) for c in counted])
+    found = program.violations(points)
+    np.testing.assert_allclose(found, [program.violation(u) for u in points], atol=1e-12)
+    for u in points:
+        assert program.missed(u) == (program.excess(u), program.violation(u))

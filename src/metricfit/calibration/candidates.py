@@ -139,7 +139,7 @@ def _fitted(family: Family, floor: float, start: families.Point, rows: FoldedRow
 
 def _isotonic(rows: FoldedRows, best: Entry, settings: Settings) -> Iterator[Entry]:
     """Yield the candidate with curves, unless it is worse than the best so far in the first fold."""
-    orders: list[IntArray] = [np.argsort(column) for column in rows.proba.T]
+    orders: list[IntArray] = [curves.order_of(column) for column in rows.proba.T]
     logits, losses = np.empty_like(rows.proba), np.empty(len(rows.labels))
     for fold in rows.folds:
         rest = np.ones(len(logits), dtype=bool)
@@ -151,7 +151,7 @@ def _isotonic(rows: FoldedRows, best: Entry, settings: Settings) -> Iterator[Ent
             return
 
     def final(all_rows: FoldedRows) -> Calibration:
-        order: list[IntArray] = [np.argsort(column) for column in all_rows.proba.T]
+        order: list[IntArray] = [curves.order_of(column) for column in all_rows.proba.T]
         made = curves.fitted(all_rows.proba, all_rows.labels, all_rows.weights, order, None)
         return curves.calibration_of(made, settings.floors[0])
 

@@ -9,6 +9,8 @@ from metricfit.types import FloatArray, IntArray
 
 # Curves keep at most this many bends.
 KNOTS = 64
+# Steps are joined all at once while less than this share of them is left.
+MANY = 0.9
 
 
 def fitted(
@@ -29,17 +31,12 @@ def fitted(
     rows : bool array, optional
         Which rows to fit on.
     """
-    from sklearn import config_context
-    from sklearn.isotonic import isotonic_regression
-
     made = []
     for i, order in enumerate(orders):
         order = order if rows is None else order[rows[order]]
         x, w = proba[order, i], weights[order]
         x, w, hits = _joined(x, w, w * (labels[order] == i))
-        with config_context(skip_parameter_validation=True):  # which takes longer than the regression
-            steps = isotonic_regression(hits / w, sample_weight=w, y_min=0.0, y_max=1.0)
-        start = np.flatnonzero(np.diff(steps, prepend=-1.0))
+        start = steps(hits, w)
         size = np.add.reduceat(w, start)
         middle = np.add.reduceat(w * x, start) / size
         value = (np.add.reduceat(hits, start) + middle) / (size + 1)
@@ -49,6 +46,50 @@ def fitted(
         rising = np.diff(middle, prepend=-1.0) > 0
         made.append((middle[rising], value[rising]))
     return tuple(made)
+
+
+def steps(sums: FloatArray, weights: FloatArray) -> IntArray:
+    """Return where the steps of isotonic regression start, for values ``sums / weights``: each has a higher mean.
+
+    Neighbours of which the first is not lower belong to the same step, in whatever order they are found. So runs of
+    them are joined all at once while that joins many, and what is left one by one. SciPy and scikit-learn have the
+    same regression, but take longer to import than a whole solve of few rows.
+
+    Examples
+    --------
+    >>> steps(np.array([0.0, 1.0, 0.0, 1.0]), np.ones(4)).tolist()
+    [0, 1, 3]
+    """
+    start = np.arange(sums.size)
+    many = True
+    while many:
+        mean = sums / weights
+        first = np.flatnonzero(np.append(True, mean[1:] > mean[:-1]))
+        many = first.size < MANY * mean.size
+        start, sums, weights = start[first], np.add.reduceat(sums, first), np.add.reduceat(weights, first)
+    made: list[tuple[float, float, int]] = []
+    for total, size, place in zip(sums.tolist(), weights.tolist(), start.tolist(), strict=True):
+        while made and made[-1][0] * size >= total * made[-1][1]:
+            before = made.pop()
+            total, size, place = total + before[0], size + before[1], before[2]
+        made.append((total, size, place))
+    return np.array([place for _, _, place in made])
+
+
+def order_of(column: FloatArray) -> IntArray:
+    """Return the order of probabilities, which are told apart in single precision.
+
+    The bits of positive numbers are ordered as the numbers are, and NumPy sorts 16 bits at a time without comparisons:
+    twice is less than half of the time of any other sort.
+
+    Examples
+    --------
+    >>> order_of(np.array([0.5, 0.0, 0.25])).tolist()
+    [1, 2, 0]
+    """
+    bits = column.astype(np.float32).view(np.uint32)
+    order = np.argsort(bits.astype(np.uint16), kind="stable")
+    return order[np.argsort((bits >> 16).astype(np.uint16)[order], kind="stable")]
 
 
 def _joined(x: FloatArray, *sums: FloatArray) -> tuple[FloatArray, ...]:

@@ -42,15 +42,26 @@ class Family:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Parameters of a core: where the fit of a family starts, or ends."""
+    """Parameters of a core: where the fit of a family starts, or ends.
+
+    ``same`` is a point of another core that gives every row the same probabilities, if one is known.
+    """
 
     core: Core
     params: FloatArray
+    same: Point | None = None
+
+    @cached_property
+    def probabilities(self) -> FloatArray:
+        """The probabilities of the rows here."""
+        if self.same is not None:
+            return self.same.probabilities
+        return evaluate(self.core.logits(self.params), self.core.data.labels)[1]
 
     @cached_property
     def derivatives(self) -> tuple[FloatArray, FloatArray]:
         """Gradient and Hessian of the summed loss here, whatever the family."""
-        return self.core.derivatives(evaluate(self.core.logits(self.params), self.core.data.labels)[1])
+        return self.core.derivatives(self.probabilities)
 
     def outlook(self, family: Family, settings: Settings) -> tuple[float, float]:
         """Return how many parameters of a family the rows decide, and the summed log loss that its step promises.
@@ -69,7 +80,7 @@ class Point:
         made = np.zeros(richer.size)
         made[0] = self.params[0]
         made[richer.bias] = self.params[self.core.bias] + self.params[0] * (richer.centre - self.core.centre)
-        return Point(richer, made)
+        return Point(richer, made, same=self)
 
 
 def fitted(start: Point, family: Family, settings: Settings, tolerance: float) -> FloatArray:

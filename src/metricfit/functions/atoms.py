@@ -17,6 +17,8 @@ from metricfit.types import FloatArray
 # Guards rates that are zero, where means of rates have an infinite slope. Small against the recall that one
 # row gives to a class, so it never shows in a value.
 TINY = 1e-9
+# The product of at most so many rates is a number, however small they are: one logarithm then does for all of them.
+FEW_RATES = 16
 
 
 class Hessian(NamedTuple):
@@ -73,8 +75,11 @@ class GeometricMean(Separable):
     curvature, slope = Curvature.CONCAVE, 1
 
     def value(self, v: FloatArray) -> Any:
+        v = np.maximum(v, 0.0)
         with np.errstate(divide="ignore"):  # the mean is 0 where a rate is
-            return np.exp(np.mean(np.log(np.maximum(v, 0.0)), axis=-1))
+            if v.shape[-1] <= FEW_RATES:
+                return np.exp(np.log(np.prod(v, axis=-1)) / v.shape[-1])
+            return np.exp(np.mean(np.log(v), axis=-1))
 
     def gradient(self, v: FloatArray) -> FloatArray:
         v = np.maximum(v, TINY)

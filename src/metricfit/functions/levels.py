@@ -57,7 +57,7 @@ def at_least(node: Node, limit: float) -> Node:
 
 
 def defined(node: Node, u: FloatArray) -> FloatArray:
-    """Return the values of a node where rates of no rows are NaN, and a maximum is over the others.
+    """Return the values of a node, at one or many points, where rates of no rows are NaN and a maximum is over others.
 
     This is how `at_most` and `at_least` see it: a precision of a class that no row is decided as keeps every limit,
     and the worst of several precisions is that of those there are.
@@ -66,15 +66,13 @@ def defined(node: Node, u: FloatArray) -> FloatArray:
         case Quotient(_, under, _):
             return np.where(under.value(u) < ZERO_DENOMINATOR, np.nan, node.value(u))
         case Largest(part):
-            values = defined(part, u)
-            known = values[~np.isnan(values)]
-            return np.array([known.max() if known.size else np.nan])
+            return np.fmax.reduce(defined(part, u), axis=-1, keepdims=True)
         case Stack(parts):
-            return np.concatenate([defined(part, u) for part in parts])
+            return np.concatenate([defined(part, u) for part in parts], axis=-1)
         case Sum():
             return node.added([defined(part, u) for _, part in node.terms])
         case Total(weights, part):
-            return np.array([weights @ defined(part, u)])
+            return np.asarray(defined(part, u) @ weights)[..., None]
     return node.value(u)
 
 

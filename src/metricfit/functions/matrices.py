@@ -40,6 +40,24 @@ def dense(matrix: Any) -> FloatArray:
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
+def by_columns(matrix: Any) -> Any:
+    """Return a matrix in the sparse form that lists its entries column by column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> listed = by_columns(np.array([[0.0, 2.0], [3.0, 4.0]]))
+    >>> listed.indptr.tolist(), listed.indices.tolist(), listed.data.tolist()
+    ([0, 1, 3], [1, 0, 1], [3.0, 2.0, 4.0])
+    """
+    if not isinstance(matrix, np.ndarray):
+        return sp.csc_matrix(matrix)
+    # Put together by hand: the general constructor takes twice as long.
+    column, row = np.nonzero(matrix.T)
+    starts = np.searchsorted(column, np.arange(matrix.shape[1] + 1))
+    return sp.csc_matrix((matrix[row, column], row, starts), shape=matrix.shape)
+
+
 def quick(matrix: Any) -> Any:
     """Return a matrix in the form that is applied fastest."""
     return dense(matrix) if matrix.shape[0] * matrix.shape[1] <= FEW_ENTRIES else matrix

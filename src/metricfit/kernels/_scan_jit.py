@@ -9,6 +9,8 @@ from metricfit.kernels.scan_loops import NO_WEIGHT
 
 # The largest factor tried: under it, a row takes the decision if its probability is above 1e-200.
 MOST = 1e200
+# More values than this in one bucket, and they are sorted in another way.
+CROWD = 64
 
 
 @njit
@@ -107,10 +109,13 @@ def _sort(at, order, bucket, positive):
     count = at.size
     starts = np.zeros(count + 1, np.int64)
     low, high = _spread(at.min(), positive), _spread(at.max(), positive)
-    scale = (count - 1) / (high - low) if high > low else 0.0
+    scale = (count - 1) / (high - low) if high > low and np.isfinite(high - low) else 0.0
     for i in range(count):
-        bucket[i] = int((_spread(at[i], positive) - low) * scale)
+        bucket[i] = int((_spread(at[i], positive) - low) * scale) if scale > 0 else 0
         starts[bucket[i] + 1] += 1
+    if starts.max() > CROWD:
+        order[:] = np.argsort(at, kind="mergesort")
+        return
     for b in range(count):
         starts[b + 1] += starts[b]
     for i in range(count):
@@ -123,6 +128,45 @@ def _sort(at, order, bucket, positive):
             order[place] = order[place - 1]
             place -= 1
         order[place] = item
+
+
+@njit(nogil=True, cache=True)
+def ascending(values):
+    """Return the order of values, the first of equal ones first."""
+    order, bucket = np.empty(values.size, np.int64), np.empty(values.size, np.int64)
+    _sort(values, order, bucket, values.min() > 0)
+    return order
+
+
+@njit(nogil=True, cache=True)
+def entries_along(rows, left, weight, won, lost, cell, decision, k, matrix, u, points):
+    """Write ``u`` plus what ``matrix`` makes of the rows that have entered a decision, before and after each."""
+    for e in range(u.size):
+        hits, all_rows = False, False
+        for a in range(matrix.shape[1] // (2 * k)):
+            for j in range(k):
+                hits |= matrix[e, 2 * k * a + j] != 0
+                all_rows |= matrix[e, 2 * k * a + k + j] != 0
+        total = 0.0
+        points[e, 0] = _nonzero(u[e])
+        for i in range(rows.size):
+            first = 2 * k * cell[rows[i]] if cell.size else 0
+            step = 0.0
+            if hits:
+                step += matrix[e, first + decision] * won[i]
+            if all_rows:
+                step += matrix[e, first + k + decision] * weight[i]
+            if hits:
+                step += matrix[e, first + left[i]] * -lost[i]
+            if all_rows:
+                step += matrix[e, first + k + left[i]] * -weight[i]
+            total += step
+            points[e, i + 1] = _nonzero(total + u[e])
+
+
+@njit
+def _nonzero(value):
+    return 0.0 if abs(value) <= NO_WEIGHT else value
 
 
 @njit

@@ -137,7 +137,7 @@ class Scan:
         moving = moving_rows(self.scores, self.state, move, self.members(cell), self.engine)
         if not moving.at.size:
             return None
-        order, unsorted = ascending(moving.at)
+        order = ascending(moving.at, self.engine)
         at = moving.at[order]
         # A constant is as exact as the scores that it is added to, which are of size one.
         size = np.abs(at)
@@ -145,7 +145,7 @@ class Scan:
         apart = np.ones(at.size + 1, bool)
         # Probabilities near 0 make breakpoints near the largest number there is, and sums of two of them infinite.
         with np.errstate(over="ignore"):
-            between = max(self.closest, unsorted) * (size[1:] + size[:-1])
+            between = self.closest * (size[1:] + size[:-1])
             np.greater(at[1:] - at[:-1], between, out=apart[1:-1])
         here = int(np.count_nonzero(self.decisions[moving.rows] == decision))
         return Line(decision, kind, cell, moving, order, at, here, apart, move.low, move.high)
@@ -192,22 +192,24 @@ class Scan:
         return float(factors.min()) / (1 + reach), float(factors.max()) * (1 + reach)
 
     def changes(self, line: Line, first: int = 0, last: int | None = None) -> tuple[FloatArray, IntArray]:
-        """Return what rows of a line add to the statistic by entering: numbers and their places, (rows, entries)."""
+        """Return what rows of a line add to the statistic by entering: numbers and their places, (entries, rows)."""
         _, height, k = shape_of(self.layout, self.rows.axes)
         _, rows, left, weight, won, lost = line.part(first, last)
-        entered = np.full(rows.size, line.decision)
         if self.layout == "diagonal":
-            data = np.stack([won, weight, -lost, -weight], axis=1)
-            places = np.stack([entered, k + entered, left, k + left], axis=1)
+            data, places = np.empty((4, rows.size)), np.empty((4, rows.size), np.int64)
+            data[0], data[1], data[2], data[3] = won, weight, -lost, -weight
+            places[0], places[1], places[2], places[3] = line.decision, k + line.decision, left, k + left
         elif self.state.trust:
-            half = weight[:, None] * self.state.targets(rows)
-            data, rise = np.concatenate([half, -half], axis=1), np.arange(height) * k
-            places = np.concatenate([rise + entered[:, None], rise + left[:, None]], axis=1)
+            half, rise = self.state.targets(rows).T * weight, np.arange(height)[:, None] * k
+            data = np.concatenate([half, -half])
+            places = np.concatenate([np.broadcast_to(rise + line.decision, half.shape), rise + left])
         else:
-            data = np.stack([weight, -weight], axis=1)
-            places = self.rows.labels[rows][:, None] * np.int64(k) + np.stack([entered, left], axis=1)
+            data = np.stack([weight, -weight])
+            places = self.rows.labels[rows] * np.int64(k) + np.stack(
+                [np.broadcast_to(line.decision, left.shape), left]
+            )
         if self.cell.size:
-            places = places + self.cell[rows].astype(np.int64)[:, None] * (height * k)
+            places = places + self.cell[rows].astype(np.int64) * (height * k)
         return data, places
 
     def change(self, line: Line, count: int) -> FloatArray:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-from metricfit.kernels.scan_loops import (
-    Moving,
-)
+from metricfit.kernels.scan_loops import Moving
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 Kind = Literal["slope", "offset"]
@@ -52,11 +51,14 @@ class Line:
     def __len__(self) -> int:
         return self.at.size
 
+    @cached_property
+    def entering(self) -> Moving:
+        """The rows in the order in which they enter."""
+        return self.moving.some(self.order)
+
     def part(self, first: int, last: int | None = None) -> Moving:
         """Return some of the rows, in order."""
-        chosen = self.order[first:last]
-        at, rows, left, weight, won, lost = self.moving
-        return Moving(at[chosen], rows[chosen], left[chosen], weight[chosen], won[chosen], lost[chosen])
+        return self.entering.some(slice(first, last))
 
     def weight_for(self, count: int) -> float:
         """Return a weight that lets the first ``count`` rows in."""

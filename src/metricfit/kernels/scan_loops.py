@@ -36,6 +36,16 @@ class RuleScores(NamedTuple):
         x = np.asarray(self.table[rows, self.column[decisions]], float)
         return np.asarray(self.slope[a, decisions] * x + self.offset[a, decisions])
 
+    def second_best(self, rows: IntArray, decision: int) -> tuple[IntArray, FloatArray]:
+        """Return the best decision but one for each of some rows, the larger of equal ones, and its score."""
+        best, highest = np.full(rows.size, -1), np.full(rows.size, -np.inf)
+        for j in range(self.column.size):
+            if j != decision:
+                score = self.of(rows, j)
+                np.copyto(best, j, where=score >= highest)
+                np.maximum(highest, score, out=highest)
+        return best, highest
+
 
 class State(NamedTuple):
     """Decision and score of every row under a rule, and what the rows count.
@@ -98,6 +108,11 @@ class Moving(NamedTuple):
     won: FloatArray
     lost: FloatArray
 
+    def some(self, places: IntArray | slice) -> Moving:
+        """Return some of the rows."""
+        at, rows, left, weight, won, lost = self
+        return Moving(at[places], rows[places], left[places], weight[places], won[places], lost[places])
+
 
 def moving_rows(
     scores: RuleScores, state: State, move: Move, members: IntArray, engine: Engine = "auto"
@@ -129,28 +144,29 @@ def moving_rows(
 
 def moving_rows_numpy(scores: RuleScores, state: State, move: Move, members: IntArray) -> Moving:
     """Return what `moving_rows` does."""
-    j = move.decision
-    left, other = state.decisions[members].astype(np.int64), state.best[members]
+    j, whole = move.decision, members.size == state.decisions.size
+    some = slice(None) if whole else members  # all rows need not be gathered
+    cell = scores.cell[some] if scores.cell.size else 0
+    constant = scores.offset[cell, j]
+    left, other = state.decisions[some].astype(np.int64), np.array(state.best[some])
     inside = np.flatnonzero(left == j)
-    others = np.stack([scores.of(members[inside], d) for d in range(scores.column.size)], axis=1)
-    others[:, j] = -np.inf
-    left[inside] = others.shape[1] - 1 - others[:, ::-1].argmax(axis=1)
-    other[inside] = others[np.arange(inside.size), left[inside]]
-    own = scores.of(members, j)
-    constant = scores.offset[scores.cell[members] if scores.cell.size else 0, j]
-    if move.rate.size:
-        rate = np.asarray(move.rate[members], float)
-        over = other - (constant if move.anew else own)
-        with np.errstate(over="ignore"):  # an infinite weight moves nothing
-            at = np.divide(over, rate, out=np.full(members.size, np.nan), where=rate > 0)
+    left[inside], other[inside] = scores.second_best(inside if whole else members[inside], j)
+    if move.rate.size and move.anew:
+        over = other - constant
     else:
-        at = other - own + (constant if move.anew else 0.0)
+        over = other - (scores.slope[cell, j] * np.asarray(move.own[some], float) + constant)
+    if move.rate.size:
+        with np.errstate(all="ignore"):  # no weight moves a row that its rate does not reach: it is infinite
+            at = over / np.asarray(move.rate[some], float)
+    else:
+        at = over + constant if move.anew else over
     taken = np.flatnonzero((at > move.low) & (at < move.high))
-    rows, left = members[taken], left[taken]
+    if taken.size < members.size:
+        at, rows, left = at[taken], members[taken], left[taken]
+    else:
+        rows = members
     weight = state.masses(rows)
-    return Moving(
-        at[taken], rows, left, weight, weight * state.hits(rows, j), weight * state.hits(rows, left)
-    )
+    return Moving(at, rows, left, weight, weight * state.hits(rows, j), weight * state.hits(rows, left))
 
 
 def use_numpy(engine: Engine, rows: int) -> bool:
@@ -240,23 +256,86 @@ def prefix(values: FloatArray) -> FloatArray:
     return np.concatenate([[0.0], np.cumsum(values)])
 
 
-def ascending(values: FloatArray) -> tuple[IntArray, float]:
-    """Return the order of values, and the relative difference below which it is arbitrary.
-
-    The number of a value takes the place of the last bits of its mantissa: plain integers are sorted several times as
-    fast as numbers are by reference.
+def ascending(values: FloatArray, engine: Engine = "auto") -> IntArray:
+    """Return the order of values, the first of equal ones first.
 
     Examples
     --------
     >>> import numpy as np
-    >>> ascending(np.array([0.5, -1.0, 0.25]))[0].tolist()
+    >>> ascending(np.array([0.5, -1.0, 0.25])).tolist()
     [1, 2, 0]
     """
-    bits = max(1, int(values.size - 1).bit_length())
-    if bits > 24:
-        return np.argsort(values, kind="stable"), 0.0
-    number = values.view(np.int64)
-    key = number ^ ((number >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))  # ordered as the values are
-    key = (key >> bits << bits) | np.arange(values.size)
-    key.sort()
-    return key & np.int64(2**bits - 1), 2.0 ** (bits - 51)
+    if use_numpy(engine, values.size):
+        return np.argsort(values, kind="stable")
+    from metricfit.kernels import _scan_jit
+
+    order: IntArray = _scan_jit.ascending(values)
+    return order
+
+
+def entries_along(
+    moving: Moving,
+    cell: IntArray,
+    decision: int,
+    matrix: FloatArray,
+    k: int,
+    u: FloatArray,
+    engine: Engine = "auto",
+) -> FloatArray:
+    """Return u before and after each row enters a decision, entry by entry: array of shape (entries, rows + 1).
+
+    Parameters
+    ----------
+    moving : Moving
+        The rows, in the order in which they enter.
+    cell : int array
+        The cell of all rows; empty if there is one.
+    decision : int
+        What they enter.
+    matrix : array of shape (entries, cells * 2 * k)
+        What u reads of a statistic in the diagonal layout.
+    k : int
+        The number of decisions.
+    u : array of shape (entries,)
+        What it is before any row has entered.
+    engine : {"auto", "numpy", "numba"}
+        What computes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> number = np.array([0])
+    >>> moving = Moving(np.array([1.0]), number, number, np.array([0.5]), np.array([0.5]), np.array([0.0]))
+    >>> entries_along(moving, np.zeros(0, int), 1, np.eye(4), 2, np.array([0.5, 0.0, 1.0, 0.0]))
+    array([[0.5, 0.5],
+           [0. , 0.5],
+           [1. , 0.5],
+           [0. , 0.5]])
+    """
+    if use_numpy(engine, moving.at.size):
+        return entries_along_numpy(moving, cell, decision, matrix, k, u)
+    from metricfit.kernels import _scan_jit
+
+    points = np.empty((u.size, moving.at.size + 1))
+    _scan_jit.entries_along(*moving[1:], cell, decision, k, matrix, u, points)
+    return points
+
+
+def entries_along_numpy(
+    moving: Moving, cell: IntArray, decision: int, matrix: FloatArray, k: int, u: FloatArray
+) -> FloatArray:
+    """Return what `entries_along` does."""
+    _, rows, left, weight, won, lost = moving
+    first = 2 * k * cell[rows].astype(np.int64) if cell.size else 0
+    places = first + decision, first + k + decision, first + left, first + k + left
+    points = np.zeros((u.size, rows.size + 1))
+    reads = (matrix.reshape(u.size, -1, 2, k) != 0).any(axis=(1, 3)).tolist()
+    for entry, coefficients, read in zip(points, matrix, reads, strict=True):
+        for change, place, some in zip((won, weight, -lost, -weight), places, (*read, *read), strict=True):
+            if some:
+                entry[1:] += coefficients[place] * change
+        np.cumsum(entry, out=entry)
+    points += u[:, None]
+    if (zero := np.abs(points) <= NO_WEIGHT).any():
+        points[zero] = 0.0
+    return points

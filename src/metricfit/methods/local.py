@@ -20,7 +20,7 @@ from metricfit.methods.search.coordinate import (
     polish,
     weights_of,
 )
-from metricfit.methods.search.corrective import descend, descend_within, merit
+from metricfit.methods.search.corrective import descend, descend_within, merit, merits
 from metricfit.methods.search.guard import warn_if_few
 from metricfit.methods.search.linearised import mix_within
 from metricfit.methods.search.profile import Profile
@@ -128,8 +128,7 @@ class Local(Method):
 
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
         """Return the best of all rules found and the best mixture."""
-        rank = min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t], FIRST))
-        return better(program, walk.single(rank), best)
+        return better(program, walk.single(int(merits(program, walk.vectors, FIRST).argmin())), best)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Prefer one rule to a mixture that gains less than the tolerance: nothing is proven that it could spoil."""
@@ -203,7 +202,7 @@ def _kicks(program: Program, walk: Walk, random: np.random.Generator) -> FloatAr
 
 def _best(program: Program, walk: Walk) -> int:
     """Return the place of the best rule."""
-    return min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t]))
+    return int(merits(program, walk.vectors).argmin())
 
 
 def _surrogate(surrogate: Program, program: Program, walk: Walk) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, get_args
@@ -110,8 +111,10 @@ class PluginOracle(OracleBase):
         made, report = fit_calibration(
             some.proba, some.labels, some.weights, some.cells, len(self.axes.cells)
         )
-        if made.is_identity:
-            return PluginOracle(rows, kind, self.threads, None, report, self.settings)
+        if made.is_identity:  # the same rows: neither margins nor a sample are to be found out again
+            same = copy(self)
+            same.calibrates, same.report = False, report
+            return same
         calibrated = replace(rows, proba=made(rows.proba, rows.cells))
         return PluginOracle(calibrated, kind, self.threads, made, report, self.settings)
 
@@ -131,7 +134,8 @@ class PluginOracle(OracleBase):
             return rows
         counts = strata(rows.labels, rows.cells, None, len(self.axes.cells), self.axes.n)
         taken = drawn(rows, fractions(counts, self.settings), draw_lots(0, len(rows)))
-        return sample_rows(self.axes, [taken], rows.margins())
+        totals = counts / counts.sum() if rows.weights is None else rows.margins()
+        return sample_rows(self.axes, [taken], totals)
 
 
 def soft_margins(rows: Rows, threads: int | None = None) -> FloatArray:

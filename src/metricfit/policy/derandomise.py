@@ -264,16 +264,25 @@ def _best(
         ends += [
             (scaled[r], np.average(np.delete(scaled, r, 0), 0, np.delete(weights, r) + 1e-12)) for r in order
         ]
-    best = known
-    for first, second in ends[:WAYS]:
-        low, high = 0.0, 1.0
-        for _ in range(1 + ZOOMS):
-            points = np.linspace(low, high, POINTS)
-            tried = (1 - points)[:, None, None] * first + points[:, None, None] * second
-            ranks = ranked(tried)
-            place = min(range(POINTS), key=ranks.__getitem__)
-            if best is None or ranks[place] < best[0]:
-                best = ranks[place], tried[place]
-            low, high = points[max(place - 1, 0)], points[min(place + 1, POINTS - 1)]
-    assert best is not None
-    return best[1]
+    first, second = (np.stack(side)[:, None] for side in zip(*ends[:WAYS], strict=True))
+    low, high = np.zeros(len(first)), np.ones(len(first))
+    found: list[list[tuple[Rank, FloatArray]]] = [[] for _ in first]
+    for _ in range(1 + ZOOMS):
+        points = np.linspace(low, high, POINTS, axis=1)
+        share = points[:, :, None, None]
+        tried = (1 - share) * first + share * second
+        ranks = ranked(
+            tried.reshape(-1, *losses.shape[1:])
+        )  # all ways at once: limits of many groups are many rows
+        for way, seen in enumerate(found):
+            mine = ranks[way * POINTS : (way + 1) * POINTS]
+            place = mine.index(min(mine))
+            seen.append((mine[place], tried[way, place]))
+            low[way], high[way] = points[way, max(place - 1, 0)], points[way, min(place + 1, POINTS - 1)]
+    # The first of equally good ones.
+    every = [pair for seen in found for pair in seen]
+    return min(every if known is None else [known, *every], key=_rank)[1]
+
+
+def _rank(found: tuple[Rank, FloatArray]) -> Rank:
+    return found[0]

@@ -84,10 +84,11 @@ class Limit:
 
     def violations(self, points: FloatArray) -> FloatArray:
         """Return the violations at many u, the rows of a matrix."""
-        if self._may_be_undefined:
-            return np.array([self.violation(u) for u in points])
-        excess = self.metric.value(points)[:, 0] - self.constraint.limit
-        return excess if self.constraint.sense == "<=" else -excess
+        value = (defined(self.metric, points) if self._may_be_undefined else self.metric.value(points))[:, 0]
+        excess = (
+            value - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - value
+        )
+        return np.where(np.isnan(excess), 0.0, excess)
 
     @property
     def out_of_reach(self) -> float:

@@ -178,8 +178,11 @@ class Program:
         return slope, level
 
     def excess(self, u: FloatArray) -> float:
-        """Return by how much the constraints are missed; <= 0 holds, -inf without constraints."""
-        return max((self._excess(limit, u) for limit in self.limits), default=-np.inf)
+        """Return by how much the constraints are missed; <= 0 holds, -inf without constraints.
+
+        The larger of each limit's function and its violation: multiplied out, a rate of few rows misses less.
+        """
+        return self.missed(u)[0]
 
     def violation(self, u: FloatArray) -> float:
         """Return the largest violation in units of the metrics; -inf without constraints."""
@@ -190,8 +193,8 @@ class Program:
         each = [limit.violations(points) for limit in self.limits]
         return np.max(each, axis=0) if each else np.full(len(points), -np.inf)
 
-    @staticmethod
-    def _excess(limit: Limit, u: FloatArray) -> float:
-        """Return the larger of a limit's function and its violation: multiplied out, a rate of few rows misses less."""
-        missed = limit.violation(u)
-        return missed if limit.node is None else max(float(limit.node.value(u).max()), missed)
+    def missed(self, u: FloatArray) -> tuple[float, float]:
+        """Return `excess` and `violation`, for the price of one."""
+        each = [limit.violation(u) for limit in self.limits]
+        functions = (float(limit.node.value(u).max()) for limit in self.limits if limit.node is not None)
+        return max((*functions, *each), default=-np.inf), max(each, default=-np.inf)

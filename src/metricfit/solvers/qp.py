@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from metricfit.functions.matrices import by_columns
 from metricfit.solvers.attempts import TOLERANCE, read, solving
 from metricfit.types import FloatArray
 
@@ -23,10 +23,10 @@ def minimise(
 
     Parameters
     ----------
-    quadratic : sparse matrix
+    quadratic : array or sparse matrix
         Its upper triangle.
     linear, right : arrays
-    system : sparse matrix
+    system : array or sparse matrix
     equations : int
         How many of the first rows hold with equality.
 
@@ -43,8 +43,7 @@ def minimise(
     Examples
     --------
     >>> import numpy as np
-    >>> import scipy.sparse as sp
-    >>> x, multipliers = minimise(sp.eye(2), np.zeros(2), sp.csr_matrix([[1.0, 1.0]]), np.array([2.0]), 1)
+    >>> x, multipliers = minimise(np.eye(2), np.zeros(2), np.array([[1.0, 1.0]]), np.array([2.0]), 1)
     >>> np.round(x, 6).tolist(), np.round(multipliers, 6).tolist()
     ([1.0, 1.0], [-1.0])
     """
@@ -54,14 +53,12 @@ def minimise(
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
     settings.max_threads = 1  # more of them take longer for programs of this size
-    system = sp.csc_matrix(system)
+    system = by_columns(system)
     if np.bincount(system.indices).max(initial=0) > DENSE_ROW * np.sqrt(sum(system.shape)):
         settings.direct_solve_method = "qdldl"
     cones = [clarabel.ZeroConeT(equations), clarabel.NonnegativeConeT(right.size - equations)]
     with solving():
-        answer = clarabel.DefaultSolver(
-            sp.csc_matrix(quadratic), linear, system, right, cones, settings
-        ).solve()
+        answer = clarabel.DefaultSolver(by_columns(quadratic), linear, system, right, cones, settings).solve()
         x, multipliers = np.array(answer.x), np.array(answer.z)
         read(str(answer.status) in ("Solved", "AlmostSolved"), answer.status, x, multipliers)
     return x, multipliers

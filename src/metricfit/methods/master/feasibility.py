@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations, islice
 from math import comb
@@ -106,19 +107,18 @@ def _diagnosis(
     alone = {str(limit.constraint): np.nan for limit in limits}
     conflict: Sequence[Limit] = limits
     complete = False
-    try:
-        together = _least_violating(program, walk, columns, limits)
-        for limit in limits:
-            alone[str(limit.constraint)] = _alone(program, walk, columns, limit)
-        impossible = [limit for limit in limits if alone[str(limit.constraint)] > 0]
-        if impossible:
-            conflict = impossible[:1]
-        else:
-            for smaller in _conflicts(program, walk, columns):
-                conflict = smaller
-        complete = True
-    except Exhausted:
-        pass
+    if walk.explains:
+        with suppress(Exhausted):
+            together = _least_violating(program, walk, columns, limits)
+            for limit in limits:
+                alone[str(limit.constraint)] = _alone(program, walk, columns, limit)
+            impossible = [limit for limit in limits if alone[str(limit.constraint)] > 0]
+            if impossible:
+                conflict = impossible[:1]
+            else:
+                for smaller in _conflicts(program, walk, columns):
+                    conflict = smaller
+            complete = True
     violations = {str(limit.constraint): limit.violation(together) for limit in limits}
     names = tuple(str(limit.constraint) for limit in conflict)
     return InfeasibleError(violations, alone, names, proven, complete)

@@ -120,7 +120,7 @@ class Mixtures:
         whole[first : first + chosen.size, :head] = dense(self._head[chosen])
         whole[first : first + chosen.size, head:] = self._local[chosen] @ columns
         whole[first + chosen.size + np.arange(count), head + np.arange(count)] = -1.0
-        return sp.csc_matrix(whole)
+        return whole
 
     def right(self, chosen: IntArray, slack: FloatArray) -> FloatArray:
         """Return what some rows must not exceed."""

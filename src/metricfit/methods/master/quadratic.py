@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
 
-from metricfit.functions.matrices import dense
+from metricfit.functions.matrices import dense, matrix_of
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.curve import Triplets
 from metricfit.methods.master.mixtures import Mixtures, Solve
@@ -45,17 +42,15 @@ class QuadraticProgram:
         head = mixtures.head_size
         size = head + count
         linear = mixtures.cost(matrix, cost) + np.concatenate([np.zeros(head), slope @ matrix])
-        quadratic: Any = sp.csc_matrix((size, size))
-        if apart.any():
+        if apart.any() or not bent.any():
             place = np.searchsorted(mixtures.kept, np.arange(width))
             upper = hessian.row <= hessian.column
             places = place[hessian.row[upper]], place[hessian.column[upper]]
-            quadratic = sp.csc_matrix((hessian.value[upper], places), shape=(size, size))
-        elif bent.any():
-            bend = sp.csr_array((hessian.value, (hessian.row, hessian.column)), shape=(width, width))
-            whole = np.zeros((size, size))
-            whole[head:, head:] = np.triu(dense(matrix.T @ (bend @ matrix)))
-            quadratic = sp.csc_matrix(whole)
+            quadratic = matrix_of(*places, hessian.value[upper], (size, size))
+        else:
+            bend = matrix_of(hessian.row, hessian.column, hessian.value, (width, width))
+            quadratic = np.zeros((size, size))
+            quadratic[head:, head:] = np.triu(dense(matrix.T @ (bend @ matrix)))
 
         def begin(slack: FloatArray) -> Solve:
             def least(added: IntArray) -> tuple[FloatArray, FloatArray]:

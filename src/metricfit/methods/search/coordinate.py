@@ -25,6 +25,8 @@ POINTS = 25
 
 # A decision, which of its weights, and in which cell (None: in all).
 Weight = tuple[int, Kind, int | None]
+# Lines of weights, by weight and reach, with what is known along them.
+Lines = dict[tuple[int, Kind, int | None, float | None], tuple[Line | None, Series | None]]
 
 
 class Stage(NamedTuple):
@@ -65,13 +67,14 @@ def polish(
         scan.statistic() if otherwise else vertex.statistic,
         _without_repeats(program, vertex.loss, weights_of(program, walk, vertex.loss)),
     )
+    lines: Lines = {}
     for stage in stages:
         before, rounds = _merit(program, program.vector(statistic), stage.penalty), stage.sweeps
         while rounds:
             if _compiled(scan, profile, walk, rounds * len(wanted)):
                 moves, rounds = _sweep(scan, profile, walk, statistic, stage), 0
             else:
-                statistic, moves = _round(scan, profile, walk, statistic, stage, wanted)
+                statistic, moves = _round(scan, profile, walk, statistic, stage, wanted, lines)
                 rounds -= 1
             if not moves:
                 break
@@ -85,19 +88,32 @@ def polish(
 
 
 def _round(
-    scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stage: Stage, wanted: Sequence[Weight]
+    scan: Scan,
+    profile: Profile,
+    walk: Walk,
+    statistic: FloatArray,
+    stage: Stage,
+    wanted: Sequence[Weight],
+    lines: Lines,
 ) -> tuple[FloatArray, int]:
-    """Move each weight in turn; return the statistic and the number of moves."""
+    """Move each weight in turn; return the statistic and the number of moves.
+
+    ``lines`` keeps what was found out about the rule as it is: until a weight moves, the next round asks the same.
+    """
     moves, ended = 0, False
     try:
         for decision, kind, cell in wanted:
             walk.spend()
             constant = kind == "offset" and scan.match[decision] >= 0
-            line = scan.line(decision, kind, cell, NEAR if constant else stage.reach)
-            count = 0 if line is None else best_count(scan, profile, line, statistic, stage)
+            asked = decision, kind, cell, NEAR if constant else stage.reach
+            if asked not in lines:
+                lines[asked] = _line(scan, profile, statistic, *asked)
+            line, series = lines[asked]
+            count = 0 if line is None else best_count(scan, profile, line, statistic, stage, series)
             if line is not None and count != line.here:
                 statistic = statistic + scan.change(line, count)
                 scan.move(line, count)
+                lines.clear()
                 moves += 1
         ended = True
     finally:
@@ -171,11 +187,33 @@ def _merit(program: Program, u: FloatArray, penalty: float) -> float:
     return program.value(u) + penalty * max(program.violation(u), 0.0)
 
 
-def best_count(scan: Scan, profile: Profile, line: Line, statistic: FloatArray, stage: Stage) -> int:
-    """Return how many rows of a line should be decided so."""
+def _line(
+    scan: Scan,
+    profile: Profile,
+    statistic: FloatArray,
+    decision: int,
+    kind: Kind,
+    cell: int | None,
+    reach: float | None,
+) -> tuple[Line | None, Series | None]:
+    """Return the line of a weight, and objective and violation along it where they are known at all points."""
+    line = scan.line(decision, kind, cell, reach)
+    return line, profile.at(scan, line, statistic) if line is not None and profile.exact else None
+
+
+def best_count(
+    scan: Scan,
+    profile: Profile,
+    line: Line,
+    statistic: FloatArray,
+    stage: Stage,
+    series: Series | None = None,
+) -> int:
+    """Return how many rows of a line should be decided so; ``series`` is that of all points, if it is known."""
     if not profile.exact:
         return _zoom(scan, profile, line, statistic, stage.penalty, np.flatnonzero(line.apart))
-    merit = profile.at(scan, line, statistic).merit(stage.penalty)
+    series = profile.at(scan, line, statistic) if series is None else series
+    merit = series.merit(stage.penalty)
     best = int(np.where(line.apart, merit, np.inf).argmin())
     return best if merit[best] < merit[line.here] - GAIN else line.here
 

@@ -56,8 +56,7 @@ def descend_within(program: Program, walk: Walk, profile: Profile) -> Iterator[I
     `InfeasibleError` when there is none.
     """
     columns = Columns(program, walk.vertices)
-    best = min(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t], FIRST))
-    reached = walk.single(best)
+    reached = walk.single(int(merits(program, walk.vectors, FIRST).argmin()))
     if program.excess(reached.u) > FEASIBLE:
         for iterate in reach(program, walk, columns):
             reached = iterate
@@ -77,6 +76,12 @@ def descend_within(program: Program, walk: Walk, profile: Profile) -> Iterator[I
         yield reached
         if before - program.value(reached.u) <= walk.tol / 10:
             return
+
+
+def merits(program: Program, points: FloatArray, penalty: float = PENALTY) -> FloatArray:
+    """Return the merit at each of many u, the rows of a matrix."""
+    broken = np.maximum(program.violations(points), 0.0)
+    return np.asarray(program.objective.value(points)[:, 0] + penalty * broken)
 
 
 def merit(program: Program, u: FloatArray, penalty: float = PENALTY) -> float:

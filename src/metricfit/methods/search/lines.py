@@ -112,7 +112,7 @@ def cheapest(
     As many as now, unless it costs less by more than ``gain``.
     """
     data, places = scan.changes(line)
-    cost = prefix((data * price.ravel()[places]).sum(axis=1))
+    cost = prefix((data * price.ravel()[places]).sum(axis=0))
     mass = prefix(line.part(0).weight)
     cost = np.where(line.apart, smoothed(cost, mass, smooth * float(mass[line.here])), np.inf)
     least = cost.min()

@@ -20,12 +20,14 @@ from metricfit.functions.sums import Sum, Total
 from metricfit.kernels.counting import Engine
 from metricfit.kernels.scan import Scan
 from metricfit.kernels.scan_line import Line
-from metricfit.kernels.scan_loops import NO_WEIGHT, ratio, ratio_sums
+from metricfit.kernels.scan_loops import NO_WEIGHT, entries_along, ratio, ratio_sums
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray, IntArray
 
 # Numbers held at a time.
 BLOCK = 2**21
+# Up to so many entries of u are added up one by one, more by a sparse matrix.
+FEW = 16
 
 
 class Series(NamedTuple):
@@ -144,6 +146,8 @@ class Profile:
         affine = None if program.limits else RatioCombination.of(program.objective, program)
         self.only = affine.terms[0] if affine is not None and len(affine.terms) == 1 else None
         self.matrix, self.constant = quick(program.matrix[kept]), program.constant[kept]
+        dense_enough = isinstance(self.matrix, np.ndarray) and kept.size <= FEW
+        self._narrow = dense_enough and program.layout == "diagonal"
 
     def _reduced(self, node: Node) -> Node:
         ratios = Ratios.of(node, self.program)
@@ -172,28 +176,33 @@ class Profile:
             sums = [series[counts] for series in sums]
         width = self.constant.size
         if not width:
-            return self._evaluated(np.stack(sums, axis=1))
+            return self._evaluated(np.stack(sums))
         u = self.matrix @ statistic.ravel() + self.constant
+        if self._narrow:
+            whole = entries_along(
+                line.entering, scan.cell, line.decision, self.matrix, scan.rows.axes.k, u, scan.engine
+            )
+            points = whole if counts.size == whole.shape[1] else whole[:, counts]
+            return self._evaluated(np.concatenate([points, sums]) if sums else points)
         step, last, found = max(1, BLOCK // width), 0, []
         for begin in range(0, counts.size, step):
             block = counts[begin : begin + step]
-            points = u + self._risen(*scan.changes(line, last, block[-1]), block - last, statistic.size)
-            u, last = points[-1].copy(), int(block[-1])
+            points = u[:, None] + self._risen(
+                *scan.changes(line, last, block[-1]), block - last, statistic.size
+            )
+            u, last = points[:, -1].copy(), int(block[-1])
             points[np.abs(points) <= NO_WEIGHT] = 0.0
             more = [series[begin : begin + step] for series in sums]
-            found.append(self._evaluated(np.column_stack([points, *more])))
-        return Series(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+            found.append(self._evaluated(np.concatenate([points, more]) if more else points))
+        return Series(*map(np.concatenate, zip(*found, strict=True)))
 
     def _risen(self, data: FloatArray, places: IntArray, ends: IntArray, size: int) -> FloatArray:
         """Return what the first rows add to u, so many as ``ends`` says; ``places`` are those of the statistic."""
-        # One cell and two decisions: all rows add to the same entries.
-        if data.size and (places == places[0]).all():
-            sums = np.zeros((len(data) + 1, data.shape[1]))
-            np.cumsum(data, axis=0, out=sums[1:])
-            return (sums if ends.size == len(sums) else sums[ends]) @ dense(self.matrix[:, places[0]]).T
-        return np.cumsum(dense(_grouped(data, places, ends, size) @ self.matrix.T), axis=0)
+        return np.cumsum(dense(_grouped(data, places, ends, size) @ self.matrix.T), axis=0).T
 
-    def _evaluated(self, points: FloatArray) -> Series:
+    def _evaluated(self, entries: FloatArray) -> Series:
+        """Return the series at some points, of which each entry is given at all of them."""
+        points = entries.T
         worst = np.full(len(points), -np.inf)
         for limit, metric in zip(self.program.limits, self.metrics, strict=True):
             worst = np.maximum(worst, _violation(limit, metric, points))
@@ -222,7 +231,7 @@ def _violation(limit: Limit, metric: Node, points: FloatArray) -> FloatArray:
 def _grouped(data: FloatArray, places: IntArray, ends: IntArray, width: int) -> Any:
     """Return a sparse matrix whose row g is the sum of the changes from ``ends[g - 1]`` (from 0 on) to ``ends[g]``."""
     return sp.csr_array(
-        (data.ravel(), places.ravel(), np.concatenate([[0], ends]) * data.shape[1]), (ends.size, width)
+        (data.T.ravel(), places.T.ravel(), np.concatenate([[0], ends]) * len(data)), (ends.size, width)
     )
 
 

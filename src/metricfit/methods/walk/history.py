@@ -50,7 +50,8 @@ class Standing(NamedTuple):
     @classmethod
     def of(cls, program: Program, u: FloatArray) -> Standing:
         """Look at u. All mixtures that keep the constraints get the same excess, so that their values decide."""
-        return cls(max(program.excess(u), FEASIBLE), program.value(u), program.violation(u))
+        excess, violation = program.missed(u)
+        return cls(max(excess, FEASIBLE), program.value(u), violation)
 
     @property
     def kept(self) -> bool:

@@ -56,7 +56,10 @@ class Outcome:
 
 @dataclass
 class Walk:
-    """The oracle as methods see it: directions in, vertices out, every call counted against the budget."""
+    """The oracle as methods see it: directions in, vertices out, every call counted against the budget.
+
+    ``explains`` says whether a search that keeps no constraints is to find out which of them conflict.
+    """
 
     program: Program
     oracle: OracleBase
@@ -65,6 +68,7 @@ class Walk:
     seed: int | None = None
     vertices: list[Vertex] = field(default_factory=list)
     guide: Outcome | None = None
+    explains: bool = True
     _table: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,11 +79,17 @@ class Walk:
     ) -> Walk:
         """Return a walk of its own, with another program or oracle, whose calls count here too.
 
-        Calls of a ``free`` one, which asks a small sample, do not count; half of the time left is its own.
+        Calls of a ``free`` one, which asks a small sample, do not count; half of the time left is its own. Nobody is
+        told why a walk beside keeps no constraints, so it does not find that out.
         """
         own = Budget(FREE_CALLS, (self.budget.max_seconds - self.budget.seconds) / 2)
         return Walk(
-            program, oracle, self.tol if tol is None else tol, own if free else self.budget, self.seed
+            program,
+            oracle,
+            self.tol if tol is None else tol,
+            own if free else self.budget,
+            self.seed,
+            explains=False,
         )
 
     @property
