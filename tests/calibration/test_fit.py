@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from calibration.generated import log_loss, right, softmax, wrong
-from scipy.optimize import isotonic_regression
 
 from metricfit.calibration import SETTINGS, Calibration, fit
-from metricfit.calibration.curves import order_of, steps
+from metricfit.calibration.curves import order_of
 
 N = 6000
 
@@ -289,18 +288,3 @@ def test_probabilities_are_ordered_in_single_precision(kind):
     values = np.append(np.random.default_rng(0).random(3000) ** 6, [0.0, 1.0, 0.5, 0.5]).astype(kind)
     expected = np.argsort(values.astype(np.float32), kind="stable")
     np.testing.assert_array_equal(order_of(values), expected)
-
-
-@pytest.mark.parametrize("kind", ["hits", "rising", "falling", "cascade"])
-def test_steps_are_those_of_isotonic_regression(kind):
-    random = np.random.default_rng(0)
-    value = np.sort(random.random(2000))
-    if kind == "hits":
-        value = (random.random(2000) < value).astype(float)
-    elif kind == "falling":
-        value = value[::-1]
-    elif kind == "cascade":  # one low value at the end pulls down all before it, one after the other
-        value[-1] = -1000.0
-    weights = random.random(2000) + 0.1
-    expected = isotonic_regression(value, weights=weights).blocks[:-1]
-    np.testing.assert_array_equal(steps(value * weights, weights), expected)

@@ -31,7 +31,7 @@ def test_close_to_the_mixture_where_probabilities_are_continuous(seed, confusion
         mf.demographic_parity(over="group") <= max(0.5 * mf.demographic_parity(over="group")(plain), 0.01),
     ]
     result = mf.optimize(proba, y, "g_mean", limits, sensitive_features=group, confusion=confusion)
-    assert result.policy.n_rules > 3
+    assert confusion == "labels" or result.policy.n_rules > 3  # labels may do with one rule in each cell
     made = result.policy.decide(proba, group, randomize="never")
     tensor = np.zeros(result.confusion.values.shape)
     soft = proba if confusion == "model" else np.eye(proba.shape[1])[y]

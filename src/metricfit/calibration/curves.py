@@ -9,8 +9,6 @@ from metricfit.types import FloatArray, IntArray
 
 # Curves keep at most this many bends.
 KNOTS = 64
-# Steps are joined all at once while less than this share of them is left.
-MANY = 0.9
 
 
 def fitted(
@@ -31,12 +29,14 @@ def fitted(
     rows : bool array, optional
         Which rows to fit on.
     """
+    from scipy.optimize import isotonic_regression  # deciding with curves needs NumPy alone
+
     made = []
     for i, order in enumerate(orders):
         order = order if rows is None else order[rows[order]]
         x, w = proba[order, i], weights[order]
         x, w, hits = _joined(x, w, w * (labels[order] == i))
-        start = steps(hits, w)
+        start = isotonic_regression(hits / w, weights=w).blocks[:-1]
         size = np.add.reduceat(w, start)
         middle = np.add.reduceat(w * x, start) / size
         value = (np.add.reduceat(hits, start) + middle) / (size + 1)
@@ -46,34 +46,6 @@ def fitted(
         rising = np.diff(middle, prepend=-1.0) > 0
         made.append((middle[rising], value[rising]))
     return tuple(made)
-
-
-def steps(sums: FloatArray, weights: FloatArray) -> IntArray:
-    """Return where the steps of isotonic regression start, for values ``sums / weights``: each has a higher mean.
-
-    Neighbours of which the first is not lower belong to the same step, in whatever order they are found. So runs of
-    them are joined all at once while that joins many, and what is left one by one. SciPy and scikit-learn have the
-    same regression, but take longer to import than a whole solve of few rows.
-
-    Examples
-    --------
-    >>> steps(np.array([0.0, 1.0, 0.0, 1.0]), np.ones(4)).tolist()
-    [0, 1, 3]
-    """
-    start = np.arange(sums.size)
-    many = True
-    while many:
-        mean = sums / weights
-        first = np.flatnonzero(np.append(True, mean[1:] > mean[:-1]))
-        many = first.size < MANY * mean.size
-        start, sums, weights = start[first], np.add.reduceat(sums, first), np.add.reduceat(weights, first)
-    made: list[tuple[float, float, int]] = []
-    for total, size, place in zip(sums.tolist(), weights.tolist(), start.tolist(), strict=True):
-        while made and made[-1][0] * size >= total * made[-1][1]:
-            before = made.pop()
-            total, size, place = total + before[0], size + before[1], before[2]
-        made.append((total, size, place))
-    return np.array([place for _, _, place in made])
 
 
 def order_of(column: FloatArray) -> IntArray:

@@ -6,8 +6,8 @@ hypothesis for each policy, whose p-value is the largest of its claims', and the
 So no confidence is spent on the number of policies or constraints. The boldest policy that passed is the answer.
 
 Where the tuning rows cannot tell well with which policy to begin, several starts divide the error probability between
-them, and the path from each goes on with the part that its start had. What the others had must not be added to it: which
-path is taken is known only after the kept rows have spoken.
+them, and the path from each goes on with the part that its start had. What the others had must not be added to it:
+which path is taken is known only after the kept rows have spoken.
 """
 
 from __future__ import annotations
