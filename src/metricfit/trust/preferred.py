@@ -77,18 +77,21 @@ def _within_limits(
 ) -> tuple[Walk, Iterate]:
     """Return the answer to prefer under limits that labels speak of.
 
-    It is a direct search (a plain rule, where passes are costly), if that is clearly better. Where it is worse, a
-    little of what was gained over it is spent on room to the limits.
+    It is a direct search (a plain rule, where passes are costly), if that is clearly better. What is found beyond
+    ``settings.spent`` less than a direct search is spent on room to the limits; a plain rule, which is not tuned and so
+    not flattered, is never fallen behind.
     """
     rival = _direct(raw) if searched else _better_plain(raw)
     if rival is None:
         return walk, best
     if not (Standing.of(walk.program, best.u).kept and Standing.of(raw.program, rival.u).kept):
         return _not_below(raw, rival, walk, best)
-    gain = _gain(raw, rival, walk, best)
-    if gain > settings.clearly:
-        return raw, rival
-    return walk, best if gain >= 0 else _with_room(walk, best, -gain, settings)
+    found, answer = (raw, rival) if _gain(raw, rival, walk, best) > settings.clearly else (walk, best)
+    worst = raw.program.value(rival.u) + settings.spent * _unit(walk, best)
+    plain = _better_plain(raw)
+    if plain is not None and Standing.of(raw.program, plain.u).kept:
+        worst = min(worst, raw.program.value(plain.u))
+    return found, _with_room(found, answer, worst, settings)
 
 
 def _gain(raw: Walk, rival: Iterate, walk: Walk, best: Iterate) -> float:
@@ -154,14 +157,15 @@ def _better_plain(raw: Walk) -> Iterate | None:
     return min(plain, key=lambda rule: Standing.of(raw.program, rule.u))
 
 
-def _with_room(walk: Walk, best: Iterate, gain: float, settings: Settings) -> Iterate:
-    """Spend what the labels can hardly show of a gain on room to the limits."""
+def _with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> Iterate:
+    """Spend what labels can hardly show on room to the limits, as long as the (minimised) value is not above worst."""
     program = walk.program
     if ColumnGeneration().refusal(program) is not None:
         return best
     noise = sampling_error(program, program.objective, counted(walk, best), walk.oracle.effective_rows)
-    spent = min(min(gain, settings.spent) * _unit(walk, best), settings.luck * noise)
-    return with_room(walk, best, program.value(best.u) + spent, settings)
+    value = program.value(best.u)
+    worst = min(worst, value + settings.luck * noise)
+    return with_room(walk, best, worst, settings) if worst > value else best
 
 
 def _most_gain(
