@@ -51,13 +51,13 @@ def preferred(
     weights = len(weights_of(program, raw, argmax_loss(program)))
     # Each cell would have weights of its own to search, tuned on the few rows of each class that it has.
     searched = weights <= settings.most_weights and not given.costly and not program.by_cell
+    few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
     if not (of_shares(program) or program.by_cell):
-        return _within_limits(raw, walk, best, searched, settings)
+        return _within_limits(raw, walk, best, searched, few, settings)
     if not program.limits:
         found = _most_gain(problem, raw, walk, policy, best)
     else:
         found = _not_below(raw, _better_plain(raw), walk, best)
-    few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
     # Of metrics without a convex form the calibrated answer is a direct search itself.
     if found[0] is walk and searched and few and ColumnGeneration().refusal(program) is None:
         return _unless_far_behind(raw, walk, best, settings.rows_by_luck * weights)
@@ -73,13 +73,14 @@ def _unless_far_behind(raw: Walk, walk: Walk, best: Iterate, rows_by_luck: float
 
 
 def _within_limits(
-    raw: Walk, walk: Walk, best: Iterate, searched: bool, settings: Settings
+    raw: Walk, walk: Walk, best: Iterate, searched: bool, few: bool, settings: Settings
 ) -> tuple[Walk, Iterate]:
     """Return the answer to prefer under limits that labels speak of.
 
-    It is a direct search (a plain rule, where passes are costly), if that is clearly better. What is found beyond
-    ``settings.spent`` less than a direct search is spent on room to the limits; a plain rule, which is not tuned and so
-    not flattered, is never fallen behind.
+    It is a direct search (a plain rule, where passes are costly), if that is clearly better. Of few rows the labels'
+    best answer keeps its limits by luck: what is found beyond ``settings.spent`` less than a direct search is spent on
+    room to them, but no plain rule is fallen behind, which is not tuned and so not flattered. Of many rows labels say
+    nearly what new rows do: a little of what was gained over a direct search is spent.
     """
     rival = _direct(raw) if searched else _better_plain(raw)
     if rival is None:
@@ -87,10 +88,13 @@ def _within_limits(
     if not (Standing.of(walk.program, best.u).kept and Standing.of(raw.program, rival.u).kept):
         return _not_below(raw, rival, walk, best)
     found, answer = (raw, rival) if _gain(raw, rival, walk, best) > settings.clearly else (walk, best)
-    worst = raw.program.value(rival.u) + settings.spent * _unit(walk, best)
-    plain = _better_plain(raw)
-    if plain is not None and Standing.of(raw.program, plain.u).kept:
-        worst = min(worst, raw.program.value(plain.u))
+    worst, unit = raw.program.value(rival.u), _unit(walk, best)
+    if few:
+        worst, plain = worst + settings.spent * unit, _better_plain(raw)
+        if plain is not None and Standing.of(raw.program, plain.u).kept:
+            worst = min(worst, raw.program.value(plain.u))
+    else:
+        worst = min(worst, found.program.value(answer.u) + settings.clearly * unit)
     return found, _with_room(found, answer, worst, settings)
 
 

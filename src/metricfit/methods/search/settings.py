@@ -36,12 +36,13 @@ class Settings:
         constraints, or there are none. There the calibrated answer is as good on new rows as a direct search that
         gains no more than that, and its numbers promise less that does not come true.
     few_entries : int
-        So many rows times classes are few. Of few a direct search polishes several rules, and is asked whether it
-        gains more than luck; of more it takes long, and probabilities of many rows are calibrated well.
+        So many rows times classes are few. Of few a direct search polishes several rules, is asked whether it gains
+        more than luck, and limits get more room; of more it takes long, probabilities are calibrated well, and labels
+        say nearly what new rows do.
     most_weights : int
         More weights are not searched one by one: it takes long, and finds luck.
     spent : float
-        How far below a direct search the answer may end for room to the limits, by labels.
+        How far below a direct search the answer may end for room to the limits, by labels, where rows are few.
     luck : float
         And how many standard errors of the objective at most: so much labels can hardly show.
     room : float
@@ -76,7 +77,7 @@ class Settings:
     few_entries: int = 50_000
     most_weights: int = 64
     spent: float = 0.0045
-    luck: float = 0.5
+    luck: float = 1.0
     room: float = 2.0
     halvings: int = 8
     polished: int = 3
