@@ -113,7 +113,7 @@ class Guide:
         )
 
     def _prices(self, best: Iterate) -> tuple[FloatArray, ...] | None:
-        """Return the multipliers of the calibrated problem, unless it compares groups that have no labels of a class."""
+        """Return the calibrated problem's multipliers, unless it compares groups that have no labels of a class."""
         pairs = zip(self.labels.limits, self.program.limits, strict=True)
         alike = all(
             one.node is not None and other.node is not None and one.node.size == other.node.size

@@ -11,8 +11,8 @@ class Settings:
 
     Tuned on G-mean under precision floors, rows not used deciding: Abalone, PageBlock, MACHO and SatImage with linear
     and boosted models, CovType with 20,000 rows (``benchmarks/worlds``); what is spent on room also on these sets with
-    naive Bayes, nearest neighbours, forests and small networks, on Adult, Default and COMPAS, and on five generated sets
-    with noisy labels.
+    naive Bayes, nearest neighbours, forests and small networks, on Adult, Default and COMPAS, and on five generated
+    sets with noisy labels.
 
     Attributes
     ----------
