@@ -71,6 +71,6 @@ def test_the_default_is_not_behind_a_direct_search_for_its_room(seed):
     limit = mf.precision(2) >= 0.6
     direct = mf.optimize(proba, y, "g_mean", limit, method="local")
     found = mf.optimize(proba, y, "g_mean", limit)
-    assert found.value >= direct.value - Settings().clearly - 1e-4
+    assert found.value >= direct.value - Settings().spent - 1e-4
     assert found.constraints[0].violation <= 1e-9
     assert found.history[-1].value == pytest.approx(found.value, abs=1e-12)

@@ -51,13 +51,13 @@ def preferred(
     weights = len(weights_of(program, raw, argmax_loss(program)))
     # Each cell would have weights of its own to search, tuned on the few rows of each class that it has.
     searched = weights <= settings.most_weights and not given.costly and not program.by_cell
+    few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
     if not (of_shares(program) or program.by_cell):
-        return _within_limits(raw, walk, best, searched, settings)
+        return _within_limits(raw, walk, best, searched, few, settings)
     if not program.limits:
         found = _most_gain(problem, raw, walk, policy, best)
     else:
         found = _not_below(raw, _better_plain(raw), walk, best)
-    few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
     # Of metrics without a convex form the calibrated answer is a direct search itself.
     if found[0] is walk and searched and few and ColumnGeneration().refusal(program) is None:
         return _unless_far_behind(raw, walk, best, settings.rows_by_luck * weights)
@@ -73,22 +73,29 @@ def _unless_far_behind(raw: Walk, walk: Walk, best: Iterate, rows_by_luck: float
 
 
 def _within_limits(
-    raw: Walk, walk: Walk, best: Iterate, searched: bool, settings: Settings
+    raw: Walk, walk: Walk, best: Iterate, searched: bool, few: bool, settings: Settings
 ) -> tuple[Walk, Iterate]:
     """Return the answer to prefer under limits that labels speak of.
 
-    It is a direct search (a plain rule, where passes are costly), if that is clearly better. Where it is worse, a
-    little of what was gained over it is spent on room to the limits.
+    It is a direct search (a plain rule, where passes are costly), if that is clearly better. Of few rows the labels'
+    best answer keeps its limits by luck: what is found beyond ``settings.spent`` less than a direct search is spent on
+    room to them, but no plain rule is fallen behind, which is not tuned and so not flattered. Of many rows labels say
+    nearly what new rows do: a little of what was gained over a direct search is spent.
     """
     rival = _direct(raw) if searched else _better_plain(raw)
     if rival is None:
         return walk, best
     if not (Standing.of(walk.program, best.u).kept and Standing.of(raw.program, rival.u).kept):
         return _not_below(raw, rival, walk, best)
-    gain = _gain(raw, rival, walk, best)
-    if gain > settings.clearly:
-        return raw, rival
-    return walk, best if gain >= 0 else _with_room(walk, best, -gain, settings)
+    found, answer = (raw, rival) if _gain(raw, rival, walk, best) > settings.clearly else (walk, best)
+    worst, unit = raw.program.value(rival.u), _unit(walk, best)
+    if few:
+        worst, plain = worst + settings.spent * unit, _better_plain(raw)
+        if plain is not None and Standing.of(raw.program, plain.u).kept:
+            worst = min(worst, raw.program.value(plain.u))
+    else:
+        worst = min(worst, found.program.value(answer.u) + settings.clearly * unit)
+    return found, _with_room(found, answer, worst, settings)
 
 
 def _gain(raw: Walk, rival: Iterate, walk: Walk, best: Iterate) -> float:
@@ -154,14 +161,15 @@ def _better_plain(raw: Walk) -> Iterate | None:
     return min(plain, key=lambda rule: Standing.of(raw.program, rule.u))
 
 
-def _with_room(walk: Walk, best: Iterate, gain: float, settings: Settings) -> Iterate:
-    """Spend what the labels can hardly show of a gain on room to the limits."""
+def _with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> Iterate:
+    """Spend what labels can hardly show on room to the limits, as long as the (minimised) value is not above worst."""
     program = walk.program
     if ColumnGeneration().refusal(program) is not None:
         return best
     noise = sampling_error(program, program.objective, counted(walk, best), walk.oracle.effective_rows)
-    spent = min(min(gain, settings.spent) * _unit(walk, best), settings.luck * noise)
-    return with_room(walk, best, program.value(best.u) + spent, settings)
+    value = program.value(best.u)
+    worst = min(worst, value + settings.luck * noise)
+    return with_room(walk, best, worst, settings) if worst > value else best
 
 
 def _most_gain(
