@@ -104,6 +104,21 @@ def test_files_and_three_dimensions(tmp_path):
         mf.Policy.from_dict(broken)
 
 
+def test_judged_on_labelled_rows_by_classes_and_cells():
+    joint, cell, y = joint_rows(300, seed=4)
+    frame = pd.DataFrame({"sex": np.array(["F", "M"])[cell], "site": np.arange(300) % 2})
+    limits = [mf.demographic_parity("sex", to="pairs") <= 0.05]
+    result = mf.optimize(joint, y, "accuracy", limits, sensitive_features=frame[["sex"]], blind=True)
+    chances = result.policy.decision_proba(joint)
+    shares = pd.DataFrame(chances).groupby(frame["sex"]).mean()
+    told = result.policy.evaluate(joint, y, sensitive_features=frame).set_index("metric")["value"]
+    assert told["accuracy()"] == pytest.approx(chances[np.arange(300), y].mean())
+    assert told[str(limits[0].metric)] == pytest.approx(float((shares.max() - shares.min()).max()))
+    by_site = result.policy.evaluate(joint, y, "accuracy", sensitive_features=frame, by="site")
+    one = frame["site"] == 1
+    assert by_site["value"].iloc[2] == pytest.approx(chances[one, y[one]].mean())
+
+
 def test_what_is_wrong_is_said():
     joint, cell, y = joint_rows()
     with pytest.raises(ValueError, match="blind=True needs the attributes"):
