@@ -107,25 +107,34 @@ class CellTiltedByClass(ClassAndCell):
     """
 
     def _fit_cells(self, X: Any, cells: IntArray, labels: IntArray, sample_weight: Any) -> None:
-        known, weights = np.unique(cells), np.ones(len(cells)) if sample_weight is None else sample_weight
-        self.cell_model_ = None if len(known) == 1 else fit_clone(self.of_cell, X, cells, sample_weight)
+        self.cells_ = np.unique(cells)
+        one = len(self.cells_) == 1  # nothing to learn
+        self.cell_model_ = None if one else fit_clone(self.of_cell, X, cells, sample_weight)
+        told = self._told(X)
+        weights = np.ones(len(cells)) if sample_weight is None else np.asarray(sample_weight)
         self.tilts_ = {}
         for i in np.unique(labels).tolist():
-            rows, seen = np.flatnonzero(labels == i), self._seen_cells(i)
-            told = self._told(rows_at(X, rows), seen)
-            share = weights[rows] / weights[rows].sum() * len(rows)
-            self.tilts_[i] = tilt(told, share, share @ (cells[rows][:, None] == seen))
+            rows, seen = labels == i, self._seen_cells(i)
+            share = weights[rows] / weights[rows].mean()
+            counts = share @ (cells[rows][:, None] == seen)
+            self.tilts_[i] = tilt(self._possible(told[rows], seen), share, counts)
 
     def _cells_in_class(self, X: Any) -> Mapping[int, FloatArray]:
-        return {i: tilted(self._told(X, self._seen_cells(i)), factors) for i, factors in self.tilts_.items()}
+        told = self._told(X)
+        return {
+            i: tilted(self._possible(told, self._seen_cells(i)), factors)
+            for i, factors in self.tilts_.items()
+        }
 
-    def _told(self, X: Any, seen: IntArray) -> FloatArray:
+    def _told(self, X: Any) -> FloatArray:
+        """Return P(cell | x), whatever the class."""
         if self.cell_model_ is None:
-            return np.ones((len(X) if hasattr(X, "__len__") else X.shape[0], 1))
-        every = np.asarray(self.cell_model_.classes_)
-        told = class_proba(self.cell_model_, X, every)[:, np.searchsorted(every, seen)]
-        # A row of a class, in cells that the class was not seen in: nothing is known but which cells are possible.
-        return np.asarray(told + np.finfo(float).tiny)
+            return np.ones((len(self.class_model_.predict_proba(X)), 1))
+        return class_proba(self.cell_model_, X, self.cells_)
+
+    def _possible(self, told: FloatArray, seen: IntArray) -> FloatArray:
+        """Return the columns of the cells that a class was seen in; a row of none of them may be of any."""
+        return np.asarray(told[:, np.searchsorted(self.cells_, seen)] + np.finfo(float).tiny)
 
 
 def tilted(proba: FloatArray, factors: FloatArray) -> FloatArray:
