@@ -144,11 +144,7 @@ def sets_of(name: str) -> dict[str, Callable[[int], Rows]]:
     if name == "generated":
         return {f"{g} groups": lambda split, g=g: generated(30_000, g, 2, split) for g in GROUPS}
     if name == "classes":
-        many = zip(GROUPS, (5, 5, 10), strict=True)
-        return {
-            f"{g} groups, {k} classes": lambda split, g=g, k=k: generated(30_000, g, k, split)
-            for g, k in many
-        }
+        return {f"{g} groups, 5 classes": lambda split, g=g: generated(30_000, g, 5, split) for g in GROUPS}
     return {name: lambda split: real(name, split)}
 
 
