@@ -70,7 +70,7 @@ class LinearPost:
         if found.status != 0:
             raise RuntimeError(found.message)
         above, below = found.ineqlin.marginals.reshape(2, len(self.rates), len(self.groups))
-        self.prices = above - below
+        self.prices, self.expected_error = above - below, float(found.fun)
         return self
 
     def predict(self, proba: np.ndarray, group: np.ndarray) -> np.ndarray:
