@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -13,7 +13,8 @@ from sklearn.naive_bayes import GaussianNB
 import metricfit as mf
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
-from metricfit.estimator.joint import ClassThenCell, JointModel, fit_joint
+from metricfit.estimator.joint import JointModel, fit_joint
+from metricfit.estimator.pairs import ADDED_ROWS, CellTiltedByClass, ClassThenCell, tilt, tilted
 
 CELLS, CLASSES, DECISIONS = 2, 3, 3
 
@@ -104,6 +105,21 @@ def test_files_and_three_dimensions(tmp_path):
         mf.Policy.from_dict(broken)
 
 
+def test_judged_on_labelled_rows_by_classes_and_cells():
+    joint, cell, y = joint_rows(300, seed=4)
+    frame = pd.DataFrame({"sex": np.array(["F", "M"])[cell], "site": np.arange(300) % 2})
+    limits = [mf.demographic_parity("sex", to="pairs") <= 0.05]
+    result = mf.optimize(joint, y, "accuracy", limits, sensitive_features=frame[["sex"]], blind=True)
+    chances = result.policy.decision_proba(joint)
+    shares = pd.DataFrame(chances).groupby(frame["sex"]).mean()
+    told = result.policy.evaluate(joint, y, sensitive_features=frame).set_index("metric")["value"]
+    assert told["accuracy()"] == pytest.approx(chances[np.arange(300), y].mean())
+    assert told[str(limits[0].metric)] == pytest.approx(float((shares.max() - shares.min()).max()))
+    by_site = result.policy.evaluate(joint, y, "accuracy", sensitive_features=frame, by="site")
+    one = frame["site"] == 1
+    assert by_site["value"].iloc[2] == pytest.approx(chances[one, y[one]].mean())
+
+
 def test_what_is_wrong_is_said():
     joint, cell, y = joint_rows()
     with pytest.raises(ValueError, match="blind=True needs the attributes"):
@@ -186,9 +202,40 @@ def test_the_factors_win_where_classes_and_cells_need_different_lines():
     assert isinstance(model.model, ClassThenCell) == (losses[1] < losses[0])
 
 
-def test_a_class_that_a_cell_lacks_has_no_probability_there():
+def test_tilted_probabilities_are_the_likeliest():
+    rng = np.random.default_rng(0)
+    proba, weights = rng.dirichlet(np.ones(3), 400), rng.exponential(size=400)
+    cells = rng.choice(3, 400, p=[0.6, 0.3, 0.1])
+    counts = np.bincount(cells, weights, minlength=3)
+    mean = weights @ proba / weights.sum()
+
+    def unlikely(biases: np.ndarray) -> float:
+        said = np.log(tilted(proba, np.exp(biases)))
+        added = np.log(tilted(mean[None], np.exp(biases))[0])
+        return float(-(weights * said[np.arange(400), cells]).sum() - ADDED_ROWS * mean @ added)
+
+    factors = tilt(proba, weights, counts)
+    best = minimize(unlikely, np.zeros(3))
+    assert unlikely(np.log(factors)) == pytest.approx(best.fun, abs=1e-3)
+    np.testing.assert_allclose(tilted(proba, factors), tilted(proba, np.exp(best.x)), atol=2e-3)
+
+
+def test_few_rows_teach_one_model_of_cells_better_than_one_for_each_class():
+    rng = np.random.default_rng(2)
+    cell, y = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    X = rng.normal(size=(300, 40))
+    X[:, 0] += 2 * y
+    X[:, 1] += 2 * cell
+    how = {"cv": 3, "sample_weight": rng.exponential(size=300), "n_jobs": None}
+    pairs = (cell * 2 + y).astype(np.int32)
+    model, _ = fit_joint(LogisticRegression(max_iter=500), X, pairs, 2, np.array([0, 1]), **how)
+    assert isinstance(model.model, CellTiltedByClass)
+
+
+@pytest.mark.parametrize("kind", [ClassThenCell, CellTiltedByClass])
+def test_a_class_that_a_cell_lacks_has_no_probability_there(kind):
     X, pairs = np.arange(30.0)[:, None] % 3, np.array([0, 1, 2] * 10)  # no row of class 1 in cell 1
-    model = ClassThenCell(GaussianNB(), GaussianNB(), 2).fit(X, pairs)
+    model = kind(GaussianNB(), GaussianNB(), 2).fit(X, pairs)
     joint = JointModel(model, 2, np.array([0, 1]), ()).joint_proba(X)
     assert joint.shape == (30, 4)
     assert not joint[:, 3].any()
@@ -217,6 +264,7 @@ def test_a_model_that_the_first_fold_shows_to_be_worse_is_fitted_to_no_other():
     Counted.fits = 0
     how = {"cv": 3, "sample_weight": None, "n_jobs": None}
     model, held_out = fit_joint(Counted(), X, pairs, 2, np.array([0, 1]), **how)
-    assert not isinstance(model.model, ClassThenCell)
+    assert isinstance(model.model, Counted)
     assert held_out.whole(1500)
-    assert Counted.fits == 3  # the class, and the cells of both classes, in one fold of three
+    # In one fold of three: the class and the cell; the class again, and the cells of both classes.
+    assert Counted.fits == 5

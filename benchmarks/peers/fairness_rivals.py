@@ -2,8 +2,8 @@
 
 python fairness_rivals.py FOLDER LIMIT SECONDS
 
-``rows.npz`` has the features of the training and tuning rows (``X``, ``y``, ``group``), the base model's probability
-of class 1 for tuning and new rows (``tune``, ``new``), their groups, and the new rows' features. Only the call that
+``rows.npz`` has the features of the training and tuning rows (``X``, ``y``, ``group``), the base model's probabilities
+of the classes for tuning and new rows (``tune``, ``new``), their groups, and the new rows' features. Only the call that
 fits is timed, in processor time. A tool that takes more than SECONDS of it is stopped.
 """
 
@@ -27,6 +27,7 @@ from fairlearn.reductions import (
     ExponentiatedGradient,
     TruePositiveRateParity,
 )
+from linear_post import LinearPost
 from oxonfair import FairPredictor, group_metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -47,10 +48,10 @@ class Given(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        return np.column_stack([1 - X[:, 0], X[:, 0]])
+        return X
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        return (X[:, 0] >= 0.5).astype(int)
+        return X.argmax(axis=1)
 
 
 def exponentiated_gradient(rows: Any, constraint: str, limit: float) -> Decisions:
@@ -75,10 +76,10 @@ def threshold_optimizer(rows: Any, constraint: str, limit: float) -> Decisions:
         predict_method="predict_proba",
         tol=None if constraint == "odds" else limit,
     )
-    tool.fit(rows["tune"][:, None], rows["y_tune"], sensitive_features=rows["group_tune"])
+    tool.fit(rows["tune"], rows["y_tune"], sensitive_features=rows["group_tune"])
 
     def decide(part: str) -> np.ndarray:
-        return tool.predict(rows[part][:, None], sensitive_features=rows[f"group_{part}"], random_state=0)
+        return tool.predict(rows[part], sensitive_features=rows[f"group_{part}"], random_state=0)
 
     return lambda: decide("tune"), lambda: decide("new")
 
@@ -90,12 +91,12 @@ def error_parity(rows: Any, constraint: str, limit: float) -> Decisions:
         "odds": "equalized_odds",
     }
     tool = RelaxedThresholdOptimizer(
-        predictor=lambda X: X[:, 0], constraint=names[constraint], tolerance=limit, seed=0
+        predictor=lambda X: X[:, 1], constraint=names[constraint], tolerance=limit, seed=0
     )
-    tool.fit(rows["tune"][:, None], rows["y_tune"], group=rows["group_tune"])
+    tool.fit(rows["tune"], rows["y_tune"], group=rows["group_tune"])
 
     def decide(part: str) -> np.ndarray:
-        return tool.predict(rows[part][:, None], group=rows[f"group_{part}"])
+        return tool.predict(rows[part], group=rows[f"group_{part}"])
 
     return lambda: decide("tune"), lambda: decide("new")
 
@@ -108,12 +109,18 @@ def oxonfair(rows: Any, constraint: str, limit: float) -> Decisions:
     }
 
     def table(part: str) -> dict[str, Any]:
-        proba = np.column_stack([1 - rows[part], rows[part]])
-        return {"data": proba, "target": rows[f"y_{part}"], "groups": rows[f"group_{part}"]}
+        return {"data": rows[part], "target": rows[f"y_{part}"], "groups": rows[f"group_{part}"]}
 
     tool = FairPredictor(None, table("tune"))
     tool.fit(group_metrics.accuracy, measures[constraint], limit)
     return lambda: tool.predict(table("tune")), lambda: tool.predict(table("new"))
+
+
+def linear_post(rows: Any, constraint: str, limit: float) -> Decisions:
+    tool = LinearPost(constraint, limit).fit(rows["tune"], rows["group_tune"])
+    return lambda: tool.predict(rows["tune"], rows["group_tune"]), lambda: tool.predict(
+        rows["new"], rows["group_new"]
+    )
 
 
 TOOLS = {
@@ -121,6 +128,7 @@ TOOLS = {
     "ThresholdOptimizer": threshold_optimizer,
     "error-parity": error_parity,
     "OxonFair": oxonfair,
+    "LinearPost": linear_post,
 }
 
 

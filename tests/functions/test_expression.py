@@ -65,6 +65,8 @@ def test_affine_form(name, few):
         rise = weight @ (by_parts(node, u + step) - expected)
         np.testing.assert_allclose(form.slope(u, weight) @ step, rise, atol=1e-12)
         np.testing.assert_allclose(node.slope(u, weight) @ step, rise, atol=1e-12)
+    many = random.normal(size=(4, WIDTH))
+    np.testing.assert_allclose(form.at(many), [by_parts(node, u) for u in many], atol=1e-14)
 
 
 def test_what_bends_has_no_affine_form():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
+from sklearn.metrics import precision_score
 
 import metricfit as mf
 from metricfit.data.confusion import Confusion
@@ -94,6 +97,38 @@ def test_a_group_without_rows_of_a_class_is_left_out():
     assert mf.worst(mf.recall(1), "group")(confusion) == pytest.approx(0.0)
     with pytest.raises(ValueError, match=r"recall\(1\).at\(group='c'\): undefined where group='c'"):
         mf.recall(1).at(group="c")(confusion)
+
+
+def test_a_group_that_never_gets_a_decision_has_no_precision_to_compare():
+    # Precisions of class 1: a 1/2, b 1, c none.
+    y, made, group = [0, 1, 1, 1, 0, 1], [1, 1, 1, 1, 0, 0], list("aabbcc")
+    confusion = Confusion.from_predictions(y, made, group)
+    assert mf.predictive_parity("group", 1)(confusion) == pytest.approx(0.25)
+    assert mf.predictive_parity("group", 1, to="pairs")(confusion) == pytest.approx(0.5)
+    assert mf.predictive_parity("group", 1, to="pairs", as_ratio=True)(confusion) == pytest.approx(0.5)
+    fair = pytest.importorskip("fairlearn.metrics")
+    metric = {"precision": partial(precision_score, zero_division=np.nan)}
+    frame = fair.MetricFrame(metrics=metric, y_true=y, y_pred=made, sensitive_features=group)
+    assert frame.difference()["precision"] == pytest.approx(0.5)
+    nobody = Confusion.from_predictions(y, [0] * 6, group)
+    assert mf.predictive_parity("group", 1)(nobody) == 0.0
+
+
+def test_a_group_without_a_class_may_be_spared_its_decision():
+    # Group b has no row of class 1, so that all precisions there are 0: parity is kept by never deciding so.
+    rng = np.random.default_rng(0)
+    group = np.where(rng.random(600) < 0.3, "b", "a")
+    score = rng.random(600)
+    y = ((rng.random(600) < score) & (group == "a")).astype(int)
+    proba = np.column_stack([1 - score, score])
+    result = mf.optimize(
+        proba, y, "accuracy", [mf.predictive_parity("group", 1) <= 0.05], sensitive_features=group
+    )
+    made = result.policy.decide(proba, group)
+    assert result.constraints[0].violation <= 1e-6
+    assert not made[group == "b"].any()
+    assert made[group == "a"].mean() > 0.2
+    assert (made == y).mean() > 0.75
 
 
 def test_nothing_to_compare():

@@ -129,6 +129,31 @@ def test_missing_values_are_a_cell_or_an_error(kind):
     assert known.encode({"group": column}, 5, unseen="overall").tolist() == [2, 0, 1, 2, 2]
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([1, None, 2, None], dtype="Int64"),
+        pd.Series([1, None, 2, None], dtype="int64[pyarrow]"),
+        pa.array([1, None, 2, None]),
+    ],
+    ids=["pandas", "pandas of pyarrow", "pyarrow"],
+)
+def test_integers_with_gaps_stay_integers(column):
+    cells, codes = Cells.observe({"group": column}, 4, missing="cell")
+    assert [type(value) for (value,) in cells.values] == [int, int, str]
+    assert codes.tolist() == [0, 2, 1, 2]
+    assert cells.encode({"group": [2, 1]}, 2).tolist() == [1, 0]
+
+
+def test_errors_of_attribute_columns_give_the_next_move():
+    with pytest.raises(
+        ValueError, match="drop these rows or make them a group of their own with missing='cell'"
+    ):
+        Cells.observe({"sex": ["F", None]}, 2)
+    with pytest.raises(ValueError, match=r"column 'age' must be a string.*got Interval.*Turn it into text"):
+        Cells.observe({"age": pd.cut(pd.Series([1.0, 5.0]), 2)}, 2)
+
+
 def test_missing_numbers():
     cells, codes = Cells.observe([1.0, np.nan, 2.0, np.nan], 4, missing="cell")
     assert cells.values == ((1.0,), (2.0,), (MISSING,))

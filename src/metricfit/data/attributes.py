@@ -52,7 +52,7 @@ def attribute_codes(
 ) -> tuple[list[Label], IntArray]:
     """Return the sorted distinct values of an attribute, and each row's place among them; see `factorize`."""
     where = f"{ARGUMENT} column {name!r}"
-    values, codes = factorize(column, where, missing)
+    values, codes = factorize(column, where, missing, "make them a group of their own with missing='cell'")
     check_lengths(**{"the data": n_rows, where: len(codes)})
     return values, codes
 

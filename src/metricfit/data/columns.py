@@ -173,7 +173,9 @@ def sort_key(value: Label) -> tuple[bool, Label]:
     return isinstance(value, str), value
 
 
-def factorize(column: Any, name: str, missing: Label | None = None) -> tuple[list[Label], IntArray]:
+def factorize(
+    column: Any, name: str, missing: Label | None = None, advice: str = "give them their own value"
+) -> tuple[list[Label], IntArray]:
     """Return the sorted distinct values of a column and each row's index among them.
 
     Parameters
@@ -184,6 +186,8 @@ def factorize(column: Any, name: str, missing: Label | None = None) -> tuple[lis
         What the column is, for messages.
     missing : label, optional
         What stands for missing values; without it they are an error.
+    advice : str
+        What that error proposes, besides dropping the rows.
 
     Returns
     -------
@@ -206,7 +210,7 @@ def factorize(column: Any, name: str, missing: Label | None = None) -> tuple[lis
     raw, codes = _distinct(column, name)
     gaps = np.array([_is_missing(value) for value in raw], dtype=bool)
     if gaps.any() and missing is None:
-        _raise_missing(np.flatnonzero(gaps[codes]), name)
+        _raise_missing(np.flatnonzero(gaps[codes]), name, advice)
     if gaps.any():
         filled = [missing if gap else value for value, gap in zip(raw, gaps, strict=True)]
         raw, places = _distinct_objects(filled, name)
@@ -253,7 +257,11 @@ def _as_array(column: Any, name: str) -> Any:
             return column.to_numpy(zero_copy_only=False)
         except (pa.ArrowException, ValueError) as error:  # texts that are no UTF-8, say
             raise ValueError(f"{name} cannot be read: {error}") from error
-    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+    array = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+    if array.dtype.kind == "f" and "int" in str(column.dtype).lower():
+        # Integers with missing values, which NumPy has only as floats.
+        return np.array(list(column), dtype=object)
+    return array
 
 
 def _distinct_range(array: Any, low: int, high: int) -> tuple[list[Any], IntArray]:
@@ -292,7 +300,5 @@ def _is_missing(value: Any) -> bool:
     )
 
 
-def _raise_missing(rows: IntArray, name: str) -> None:
-    raise ValueError(
-        f"{name} is missing (NaN or None) in {rows_text(rows)}; drop these rows or give them their own value"
-    )
+def _raise_missing(rows: IntArray, name: str, advice: str) -> None:
+    raise ValueError(f"{name} is missing (NaN or None) in {rows_text(rows)}; drop these rows or {advice}")

@@ -43,7 +43,7 @@ def label(value: object, name: str) -> Label:
     >>> label(None, "a class")
     Traceback (most recent call last):
     ...
-    ValueError: a class must be a string, an integer, a finite float or a bool; got None
+    ValueError: a class must be a string, an integer, a finite float or a bool; got None. Turn it into text
     """
     if isinstance(value, bool | np.bool_):
         return bool(value)
@@ -53,7 +53,9 @@ def label(value: object, name: str) -> Label:
         return int(value)
     if isinstance(value, float | np.floating) and np.isfinite(value):
         return float(value) + 0.0  # turns -0.0 into 0.0
-    raise ValueError(f"{name} must be a string, an integer, a finite float or a bool; got {brief(value)}")
+    raise ValueError(
+        f"{name} must be a string, an integer, a finite float or a bool; got {brief(value)}. Turn it into text"
+    )
 
 
 def check_lengths(**sizes: int | Sized | None) -> int:

@@ -90,8 +90,8 @@ class MetricClassifier(Decider):
         The decision rule, which can be saved. A `Policy` is used without the model, a `ModelPolicy` holds its models.
     estimator_ : classifier
         The base classifier, fitted on all rows. With ``blind`` a `JointModel`: the base classifier trained on pairs of
-        cell and class, or on classes and then on the cells of each class, whichever had the lower log loss on
-        held-out rows.
+        cell and class, or on classes and on cells (of all rows, with a factor for each class, or of the rows of each
+        class), whichever had the lowest log loss on held-out rows.
     tuned_on_ : OutOfFold
         With ``keep_proba``: ``rows`` and ``proba``, the rows of the data and their probabilities, each from a model
         that did not see the row (with ``cv=None`` or a frozen estimator from the one there is).

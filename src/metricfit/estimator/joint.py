@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from metricfit.data.columns import frame_columns
-from metricfit.data.features import rows_at
+from metricfit.estimator.pairs import CellTiltedByClass, ClassThenCell
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone, folds_of
 from metricfit.types import FloatArray, IntArray
 
@@ -19,64 +19,6 @@ from metricfit.types import FloatArray, IntArray
 SURE = 1.0
 # Probabilities below this count as this much in a log loss: one certain mistake must not decide alone.
 FLOOR = 1e-6
-
-
-class ClassThenCell(ClassifierMixin, BaseEstimator):
-    """P(class | x) P(cell | x, class): one model of the class, and one of the cell for the rows of each class.
-
-    Its labels are pairs, ``cell * n_classes + class``.
-
-    Parameters
-    ----------
-    of_class, of_cell : classifiers
-        What is cloned for either factor; a frozen one stays as it is.
-    n_classes : int
-        The number of classes.
-
-    Examples
-    --------
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> X, pairs = [[0.0], [1.0], [2.0], [3.0]] * 5, [0, 1, 2, 3] * 5
-    >>> ClassThenCell(GaussianNB(), GaussianNB(), 2).fit(X, pairs).predict_proba(X).shape
-    (20, 4)
-    """
-
-    def __init__(self, of_class: Any, of_cell: Any, n_classes: int) -> None:
-        self.of_class, self.of_cell, self.n_classes = of_class, of_cell, n_classes
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit both factors to pairs."""
-        cells, labels = np.divmod(np.asarray(y), self.n_classes)
-        self.classes_ = np.unique(y)
-        self.class_model_ = fit_clone(self.of_class, X, labels, sample_weight)
-        self.cell_models_ = {}
-        for i in np.unique(labels).tolist():
-            rows = np.flatnonzero(labels == i)
-            weights = None if sample_weight is None else sample_weight[rows]
-            one = (
-                len(np.unique(cells[rows])) == 1
-            )  # then there is nothing to learn, and classifiers refuse to
-            part = rows_at(X, rows)
-            self.cell_models_[i] = (
-                int(cells[rows[0]]) if one else fit_clone(self.of_cell, part, cells[rows], weights)
-            )
-        return self
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each pair that was seen."""
-        of_class = np.asarray(self.class_model_.predict_proba(X))
-        known = np.asarray(getattr(self.class_model_, "classes_", range(of_class.shape[1]))).tolist()
-        places = {int(pair): column for column, pair in enumerate(self.classes_)}
-        joint = np.zeros((len(of_class), len(places)))
-        for i, model in self.cell_models_.items():
-            share = of_class[:, known.index(i)] if i in known else np.zeros(len(of_class))
-            if isinstance(model, int):
-                joint[:, places[model * self.n_classes + i]] = share
-                continue
-            columns = [places[int(cell) * self.n_classes + i] for cell in model.classes_]
-            joint[:, columns] = share[:, None] * model.predict_proba(X)
-        total = joint.sum(axis=1, keepdims=True)
-        return np.divide(joint, total, out=np.full_like(joint, 1 / len(places)), where=total > 0)
 
 
 class JointModel:
@@ -139,9 +81,10 @@ def without(X: Any, names: Sequence[str]) -> Any:
 
 def joint_models(estimator: Any, n_classes: int) -> list[Any]:
     """Return the models of pairs to choose from; a frozen estimator knows the classes, but not the cells."""
-    if isinstance(estimator, FrozenEstimator):
-        return [ClassThenCell(estimator, clone(estimator.estimator), n_classes)]
-    return [estimator, ClassThenCell(estimator, estimator, n_classes)]
+    frozen = isinstance(estimator, FrozenEstimator)
+    of_cell = clone(estimator.estimator) if frozen else estimator
+    factors = [kind(estimator, of_cell, n_classes) for kind in (CellTiltedByClass, ClassThenCell)]
+    return factors if frozen else [estimator, *factors]
 
 
 def fit_joint(
@@ -161,7 +104,8 @@ def fit_joint(
     Parameters
     ----------
     estimator : classifier
-        Trained on the pairs as one label, or on classes and then on the cells of each class.
+        Trained on the pairs as one label; or on classes, and on cells: of all rows, with a factor for each class, or
+        of the rows of each class on their own.
     X : array, sparse matrix or frame with N rows
         The features.
     pairs : int ndarray of shape (N,)

@@ -35,10 +35,19 @@ class Affine:
         matrix = self.matrix(int(self.column.max(initial=-1)) + 1)
         return (matrix, matrix.T) if isinstance(matrix, np.ndarray) else (matrix, matrix.T.tocsr())
 
+    @cached_property
+    def _read(self) -> tuple[IntArray, Any]:
+        """The entries of u that are read, and M for these alone: a group's rate reads few of them."""
+        entries, places = np.unique(self.column, return_inverse=True)
+        return entries, matrix_of(self.row, places, self.value, (self.constant.size, entries.size), self.few)
+
     def at(self, u: FloatArray) -> FloatArray:
         """Return the values at ``u``, one or many."""
+        if u.ndim > 1:  # of many points what is not read costs more than to gather what is
+            entries, table = self._read
+            return np.asarray((table @ u[..., entries].T).T + self.constant)
         table = self._tables[0]
-        return np.asarray((table @ u[..., : table.shape[1]].T).T + self.constant)
+        return np.asarray(table @ u[: table.shape[1]] + self.constant)
 
     def slope(self, u: FloatArray, weight: FloatArray) -> FloatArray:
         """Return the gradient of ``weight @ values``."""

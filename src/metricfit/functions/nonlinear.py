@@ -9,7 +9,7 @@ import numpy as np
 from metricfit.functions.atoms import Atom
 from metricfit.functions.curvature import Curvature, of_composition
 from metricfit.functions.expression import NO_THETA, Node, Theta, shared
-from metricfit.types import FloatArray
+from metricfit.types import BoolArray, FloatArray
 
 # A denominator this little below zero is zero: sums of probabilities are known no better.
 SUM_ERROR = 1e-12
@@ -97,6 +97,40 @@ class Quotient(Node):
         share = np.divide(weight, under, out=np.zeros(self.size), where=under != 0)
         toll = share * self.value(u)
         return self.over.slope(u, shared(share, self.over)) - self.under.slope(u, shared(toll, self.under))
+
+
+@dataclass(frozen=True, eq=False)
+class Otherwise(Node):
+    """``rate`` where its denominator ``under`` is positive, else ``instead``; all of size one.
+
+    In a comparison of groups a precision of no decisions is no precision: with what it is compared with in its stead,
+    it is no different.
+    """
+
+    rate: Node
+    under: Node
+    instead: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.rate, self.under, self.instead)
+
+    @property
+    def curvature(self) -> Curvature:
+        return Curvature.UNKNOWN
+
+    def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        return np.where(self._some(u), self.rate.value(u), self.instead.value(u))
+
+    def reach(self) -> tuple[FloatArray, FloatArray]:
+        (low, high), (least, most) = self.rate.reach(), self.instead.reach()
+        return np.minimum(low, least), np.maximum(high, most)
+
+    def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        return (self.rate if self._some(u)[0] else self.instead).slope(u, weight)
+
+    def _some(self, u: FloatArray) -> BoolArray:
+        return np.asarray(self.under.value(u) > SUM_ERROR)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
 from metricfit.functions.expression import Constant, Node
 from metricfit.functions.extremes import Largest, largest, magnitude, smallest
-from metricfit.functions.nonlinear import SUM_ERROR, Quotient
+from metricfit.functions.nonlinear import SUM_ERROR, Otherwise, Quotient
 from metricfit.functions.sums import Stack, Sum, Total, negative
 from metricfit.messages import brief
 from metricfit.metrics.base import Metric
@@ -59,6 +59,7 @@ class Disparity(Metric):
                 overall = _bound(part, stratum, required=self.given is None)
                 groups = [node for _, _, node in compared(part, self.over, stratum, self.min_share)]
                 if overall is not None and groups:
+                    groups = [_or_overall(group, overall) for group in groups]
                     nodes += self._ratios(groups, overall) if self.as_ratio else self._apart(groups, overall)
         if not nodes:
             raise Undefined(
@@ -157,6 +158,17 @@ def compared(
             yield values, group, node
 
 
+def _or_overall(group: Node, overall: Node) -> Node:
+    """Return a group's rate, or the overall one where the group has no row that it is a rate of.
+
+    The precision of a decision that a group never gets is such a rate. The overall precision lies between those of the
+    groups, so that it adds nothing to their differences.
+    """
+    return (
+        Otherwise(group, group.under, overall) if isinstance(group, Quotient) and group.size == 1 else group
+    )
+
+
 def _bound(metric: Metric, binding: Binding, required: bool = False) -> Node | None:
     """Return a metric on a slice; None where it has no rows to be a rate of, unless it is required."""
     try:
@@ -194,7 +206,7 @@ def disparity(
         department. The result is the worst of them.
     min_share : float
         Groups with a smaller share of all rows are left out of the comparison. So are groups that have no
-        rows of a class that the metric is a rate of.
+        rows of a class that the metric is a rate of, and of precisions groups that never get the decision.
 
     Examples
     --------

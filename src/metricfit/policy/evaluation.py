@@ -44,11 +44,12 @@ def evidence_of(
     """Return labelled rows with the chances of a policy's decisions; the rows may have more attributes than it uses."""
     chances = policy.decision_proba(proba, sensitive_features)
     check_lengths(proba=chances, y=y)
-    labels = encode_labels(y, policy.axes.classes)
+    known = policy.axes.seen  # a blind policy decides by pairs of cell and class, and is judged by classes
+    labels = encode_labels(y, known.classes)
     # A policy that was fitted with missing values as a cell of their own is judged so.
-    kept = any(MISSING in values for values in policy.axes.cells.values)
+    kept = any(MISSING in values for values in known.cells.values)
     cells, codes = Cells.observe(sensitive_features, len(chances), "cell" if kept else "error")
-    axes = Axes(policy.axes.classes, policy.axes.decisions, cells)
+    axes = Axes(known.classes, known.decisions, cells)
     weights = check_weights(sample_weight, len(chances), allow_zero=True)
     return Evidence.of(axes, codes, labels, chances, weights)
 
