@@ -43,6 +43,9 @@ def test_close_to_the_mixture_where_probabilities_are_continuous(seed, confusion
         away = limit.metric(alone) - limit.limit
         assert (away if limit.sense == ">=" else -away) >= -1e-9
     told = result.deterministic
+    if result.policy.n_rules == 3:  # nothing to choose from
+        assert told is None
+        return
     assert told.value == pytest.approx(mf.g_mean()(alone), abs=1e-6)
     assert told.loss == pytest.approx(result.value - told.value, abs=1e-6)
     assert told.constraints == pytest.approx([limit.metric(alone) for limit in limits], abs=1e-6)

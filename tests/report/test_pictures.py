@@ -111,7 +111,7 @@ def test_pictures_of_an_estimator(data):
 
 def test_convergence_shows_the_history(result):
     display = ConvergenceDisplay.from_result(result).plot()
-    assert display.values[-1] == result.value
+    assert display.values[-1] == pytest.approx(result.value)
     assert display.bounds[-1] == result.bound
     assert f"{result.value:.4f}" in display.describe()
     assert "proven" in display.describe()

@@ -23,6 +23,8 @@ from metricfit.types import FloatArray
 LIGHT = 1e-9
 # A limit that labels miss is moved by so much more: rows come one by one.
 PUSH = 1e-4
+# Shares of the same decisions differ by less: probabilities in single precision sum to 1 only so nearly.
+ROUNDING = 1e-6
 
 
 class Guide:
@@ -105,10 +107,11 @@ class Guide:
     def _agree(self, counted: FloatArray, expected: FloatArray) -> bool:
         """Return whether labels and probabilities say the same of every constraint, as they do of shares of decisions.
 
-        Of a rate of nothing, such as the precision of a class that is given up, neither says anything.
+        Of a rate of nothing, such as the precision of a class that is given up, neither says anything. Rates that are
+        close by chance do not count: the next limit would be answered in another way.
         """
         return all(
-            abs(one.value(counted) - other.value(expected)) <= self.settings.missed
+            abs(one.value(counted) - other.value(expected)) <= ROUNDING
             for one, other in zip(self.labels.limits, self.program.limits, strict=True)
         )
 

@@ -27,8 +27,7 @@ class Settings:
         of its mixture. With groups judged on G-mean, accuracy, equalized odds, parity, worst recalls and slices too:
         generated sets, COMPAS, Law School, Default, Adult (``benchmarks/worlds/slices.py``).
     missed : float
-        How much stricter than needed limits may be; and how far labels and probabilities may differ about a constraint
-        and still agree.
+        How much stricter than needed limits may be.
     clearly : float
         By how much a direct search on the model's own probabilities must be better by labels to be preferred.
     rows_by_luck : float
@@ -77,7 +76,7 @@ class Settings:
     few_entries: int = 50_000
     most_weights: int = 64
     spent: float = 0.0045
-    luck: float = 1.0
+    luck: float = 0.5
     room: float = 2.0
     halvings: int = 8
     polished: int = 3
