@@ -12,7 +12,7 @@ from metricfit.exceptions import InfeasibleError
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Outcome, Walk, run
 from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.local import Local
-from metricfit.methods.search.room import stricter
+from metricfit.methods.search.room import sampling_error, stricter
 from metricfit.methods.search.settings import Settings
 from metricfit.oracles.base import OracleBase, Vertex, mixed
 from metricfit.oracles.corrected import CorrectedOracle, label_factor
@@ -63,46 +63,70 @@ class Guide:
                 return
             if not attempt:
                 self.walk.guide = outcome
-            mixture = self._counted(weights)
-            counted = mixed(self.walk.vertices, mixture)
-            self.u, self.factor = self.labels.vector(counted), factor
-            self.agreed = self._agree(self.u, outcome.best.u)
-            yield Iterate(mixture, self.u, multipliers=self._prices(outcome.best))
+            mixture, self.factor = self._counted(weights), factor
+            u = self._note(mixture, outcome)
+            self.agreed = self._agree(u, outcome.best.u)
+            yield Iterate(mixture, u, multipliers=self._prices(outcome.best))
             following = label_factor(
-                counted, mixed(self.known, weights), self.program.layout, self.walk.oracle.effective_rows
+                self.made, mixed(self.known, weights), self.program.layout, self.walk.oracle.effective_rows
             )
             if np.abs(following / factor - 1).max() <= self.settings.factor_change:
                 return
             factor = following
 
     def moved(self) -> Iterator[Iterate]:
-        """Yield mixtures of the guiding problem with its limits made stricter, until labels keep those asked for.
+        """Yield mixtures of the guiding problem with its limits moved, until those asked for are kept, and not by much.
 
-        A limit that labels miss is made stricter by as much, again and again. Once they keep all, the limits go back
-        half of the way to where they did not: what is stricter than needed costs of the objective. Limits are never
-        made looser than asked for, so that both labels and calibrated probabilities keep them: one alone may be luck.
+        Each limit is moved by as much as it is missed, or left (see `_missed`); once it was kept and was not, half of
+        the way between. Of mixtures that labels alone keep within their limits none is yielded: one of them would be
+        the best by labels, and is kept by chance.
         """
-        moves = broken = np.zeros(len(self.labels.limits))
-        kept: FloatArray | None = None
+        moves = np.zeros(len(self.labels.limits))
+        broken, kept = np.full(moves.size, -np.inf), np.full(moves.size, np.inf)
         for _ in range(self.settings.moves):
             if self.u is None or any(np.isnan(limit.value(self.u)) for limit in self.labels.limits):
                 return  # no mixture to move from, or one that gives up what a limit is about
-            missed = np.array([limit.violation(self.u) for limit in self.labels.limits])
-            if missed.max() > FEASIBLE:
-                broken = moves
-                further = moves + np.maximum(missed, 0.0) + (missed > FEASIBLE) * PUSH
-            else:
-                kept = moves
-            if kept is not None and (kept - broken).max() <= self.settings.missed:
+            missed, left = self._missed(self.u, moves)
+            over = missed > FEASIBLE
+            broken, kept = np.where(over, moves, broken), np.where(over, kept, moves)
+            between = np.isfinite(kept - broken) & (kept > broken)
+            near = between & (kept - broken <= self.settings.missed)
+            further = np.where(between, np.where(near, kept, (broken + kept) / 2), moves + left)
+            further = np.where(over & ~between, moves + missed + PUSH, further)
+            if np.array_equal(further, moves):
                 return
-            moves = further if kept is None else (broken + kept) / 2
+            moves = further
             try:
-                _, weights = self._solved(stricter(self.program, moves), self.factor, 1)
+                outcome, weights = self._solved(stricter(self.program, moves), self.factor, 1)
             except InfeasibleError:
                 return
             mixture = self._counted(weights)
-            self.u = self.labels.vector(mixed(self.walk.vertices, mixture))
-            yield Iterate(mixture, self.u)
+            u = self._note(mixture, outcome)
+            if self._missed(u, moves)[0].max() <= FEASIBLE or self.labels.excess(u) > FEASIBLE:
+                yield Iterate(mixture, u)
+
+    def _note(self, mixture: FloatArray, outcome: Outcome) -> FloatArray:
+        """Keep what labels and what probabilities say of a mixture; return u by labels."""
+        self.made = mixed(self.walk.vertices, mixture)
+        self.u, self.expected = self.labels.vector(self.made), outcome.best.u
+        return self.u
+
+    def _missed(self, u: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return by how much each limit is missed, and by how much those that bind may be loosened (all below 0).
+
+        Missed is what labels miss, or what labels and probabilities together do: their mean, in which labels weigh the
+        more the smaller their sampling error is beside the error of calibrated probabilities, ``settings.off``.
+        """
+        rows = self.walk.oracle.effective_rows
+        pairs = zip(self.labels.limits, self.program.limits, strict=True)
+        missed, left = [], []
+        for (one, other), move in zip(pairs, moves, strict=True):
+            by_labels, by_proba = one.violation(u), other.violation(self.expected)
+            error = sampling_error(self.labels, one.metric, self.made, rows)
+            share = self.settings.off**2 / (self.settings.off**2 + error**2)
+            missed.append(max(by_labels, share * by_labels + (1 - share) * by_proba))
+            left.append(min(missed[-1], 0.0) if by_proba + move >= -self.settings.missed else 0.0)
+        return np.array(missed), np.array(left)
 
     def _agree(self, counted: FloatArray, expected: FloatArray) -> bool:
         """Return whether labels and probabilities say the same of every constraint, as they do of shares of decisions.

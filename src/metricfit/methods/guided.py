@@ -34,9 +34,9 @@ class Guided(Method):
 
     The plug-in rule of a loss is the cheapest one by calibrated probabilities, not by counted labels. So the problem
     is solved on calibrated probabilities first, with its counts corrected by what the labels say of its mixture.
-    Where labels and probabilities disagree about a constraint, which must hold on the labels, its limits are made
-    stricter; then the best of its rules are polished weight by weight and mixed as well as the labels' own master
-    problem can. Where objective or constraints tell cells apart, limits that both labels and probabilities keep are
+    Where labels and probabilities disagree about a constraint, which must hold on the labels, its limits are moved;
+    then the best of its rules are polished weight by weight and mixed as well as the labels' own master problem can.
+    Where objective or constraints tell cells apart, limits that labels keep, and labels and probabilities together, are
     enough, and weights are not polished: a cell has few rows of each class, and what they are best at is luck. No
     bound is claimed; ``result.calibrated`` has that of the calibrated problem.
 
@@ -79,15 +79,14 @@ class Guided(Method):
                 yield last
         # Where labels say no more of the constraints than probabilities do, there is nothing to search for. Of the
         # rounds the last one is the answer: the best one by labels would be the luckiest.
-        enough = guide.agreed or program.by_cell
-        if last is not None and enough and program.excess(last.u) <= FEASIBLE:
+        kept = last is not None and program.excess(last.u) <= FEASIBLE
+        if last is not None and kept and guide.agreed:
             yield last
             return
-        kept = False
         for last in guide.moved():
             yield last
             kept = kept or program.excess(last.u) <= FEASIBLE
-        if kept and enough:
+        if kept and (guide.agreed or program.by_cell):
             return
         for loss in plain:
             yield walk.single(guide.ask(loss))
