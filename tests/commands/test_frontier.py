@@ -80,6 +80,12 @@ def test_bad_requests_write_nothing(folder, capsys, options, words):
     assert written(folder) == []
 
 
+def test_levels_none_of_which_can_be_kept_write_nothing(folder, capsys):
+    assert front(trade=("min_recall", "coverage('fraud') <= 0"), levels=("0.9,0.99", "0.05")) == 3
+    assert "no policy keeps any of these limits; nothing was written" in capsys.readouterr().err
+    assert not written(folder)
+
+
 def test_pictures_have_known_endings(folder, capsys):
     fails(capsys, (front("--picture", "front.bmp"), 2), "--picture front.bmp", ".svg")
     assert written(folder) == []

@@ -101,6 +101,11 @@ def run(options: Namespace) -> int:
         ) from error
     except ValueError as error:
         raise DataError(f"{options.scores}: {error}") from error
+    if all(point.result is None for point in front.points):
+        raise Infeasible(
+            "--levels: no policy keeps any of these limits; nothing was written. Ask for looser ones, or for a number "
+            "of levels, as --levels 20, which finds those that can be kept"
+        )
     frame = front.to_frame()
     with blamed_on(DataError, f"{options.out}: "), kept():
         write_columns(options.out, {name: frame[name].to_numpy() for name in frame.columns})
