@@ -180,12 +180,18 @@ def test_nothing_is_half_written(result, tmp_path):
 def test_words_of_metrics_and_prices():
     problem = mf.Problem.of("g_mean")
     assert named(mf.equal_opportunity(over="sex", c=1)) == (
-        "difference in the recall of 1 between groups of sex (equal opportunity)"
+        "difference in the recall of 1 between each group of sex and all rows (equal opportunity)"
     )
+    assert named(mf.demographic_parity(["sex", "age"], "yes", to="pairs", as_ratio=True, given="job")) == (
+        "ratio in the share decided yes between any two groups of sex x age within each job (demographic parity)"
+    )
+    unusual = mf.equalized_odds("sex", min_share=0.1)
+    assert named(unusual) == str(unusual)
     assert named(mf.recall(1) + mf.recall(0)) == "recall(1) + recall(0)"
     record = ConstraintRecord("x", 0.05, 0.05, 0.0, 1.0)
     told = price_in_words(problem, mf.demographic_parity(over="sex") <= 0.05, record)
-    assert told == "One point less of difference in decisions between groups of sex costs 1 point of G-mean."
+    whom = "between each group of sex and all rows"
+    assert told == f"One point less of difference in decisions {whom} costs 1 point of G-mean."
     lost = ConstraintRecord("x", 0.8, 0.9, 0.1, 0.0)
     assert "missed by 0.1" in price_in_words(problem, mf.precision(1) >= 0.9, lost)
     unknown = ConstraintRecord("x", 0.9, 0.9, 0.0, float("nan"))

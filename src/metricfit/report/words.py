@@ -29,10 +29,19 @@ NAMES = {
     "coverage": "share decided {c}",
     "false_positive_rate": "false positive rate of {c}",
     "jaccard": "Jaccard index of {c}",
-    "demographic_parity": "difference in decisions between groups of {over} (demographic parity)",
-    "equal_opportunity": "difference in the recall of {c} between groups of {over} (equal opportunity)",
-    "equalized_odds": "difference in recalls between groups of {over} (equalized odds)",
-    "predictive_parity": "difference in the precision of {c} between groups of {over} (predictive parity)",
+}
+# What is compared between groups, and what the comparison is called.
+COMPARED = {
+    "demographic_parity": ("decisions", "demographic parity"),
+    "equal_opportunity": ("the recall of {c}", "equal opportunity"),
+    "equalized_odds": ("recalls", "equalized odds"),
+    "equal_error_rates": ("error rates", "equal error rates"),
+    "predictive_parity": ("the precision of {c}", "predictive parity"),
+}
+AGAINST = {
+    "overall": "between each group of {over} and all rows",
+    "pairs": "between any two groups of {over}",
+    "mean": "between each group of {over} and the mean of all groups",
 }
 STATUS = {
     "optimal": "value and bound are within the tolerance",
@@ -60,19 +69,27 @@ def named(metric: Metric, short: bool = False) -> str:
         call = ast.parse(text, mode="eval").body
     except SyntaxError:
         return text
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in NAMES:
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         return text
-    phrase = NAMES[call.func.id]
-    values = {key.arg: ast.unparse(key.value) for key in call.keywords if key.arg}
+    given = {key.arg: ast.unparse(key.value) for key in call.keywords if key.arg}
+    known = {key: value.strip("'\"[]").replace("', '", " x ") for key, value in given.items()}
+    phrase = _comparison(call.func.id, known) if call.func.id in COMPARED else NAMES.get(call.func.id, "")
     if call.args:
-        values.setdefault("c" if "{c}" in phrase else "over", ast.unparse(call.args[0]))
-    known = {key: value.strip("'\"[]").replace("', '", " x ") for key, value in values.items()}
-    if any(f"{{{key}}}" in phrase and key not in known for key in ("c", "over")) or set(known) - {
-        "c",
-        "over",
-    }:
+        known["c"] = ast.unparse(call.args[0]).strip("'\"")
+    if not phrase or ("{c}" in phrase and "c" not in known) or set(known) - {"c", "over"}:
         return text
     return (phrase.partition(" (")[0] if short else phrase).format(**known)
+
+
+def _comparison(name: str, options: dict[str, str]) -> str:
+    """Return the phrase of a comparison between groups; options that it tells are taken out of ``options``."""
+    compared, called = COMPARED[name]
+    if name == "demographic_parity" and "c" in options:
+        compared = "the share decided {c}"
+    against = AGAINST[options.pop("to", "overall")]
+    kind = "ratio" if options.pop("as_ratio", "False") == "True" else "difference"
+    within = f" within each {options.pop('given')}" if "given" in options else ""
+    return f"{kind} in {compared} {against}{within} ({called})"
 
 
 def request(problem: Problem) -> str:
