@@ -11,7 +11,7 @@ from metricfit.exceptions import InfeasibleError
 from metricfit.intervals import Evidence
 from metricfit.trust.claims import claims
 from metricfit.trust.p_values import Decided
-from metricfit.trust.room import room_by_row, room_metric, room_of
+from metricfit.trust.room_of_claims import room_by_row, room_metric, room_of
 
 
 def some_rows(n: int = 900, weighted: bool = False) -> Rows:
