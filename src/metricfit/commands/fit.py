@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -185,7 +186,12 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
 def _prices(problem: Problem, result: Result) -> str:
     """Return a sentence for each constraint that costs something; empty where none does."""
     told = [
-        f"  {words.price_in_words(problem, constraint, record)}"
+        textwrap.fill(
+            words.price_in_words(problem, constraint, record),
+            110,
+            initial_indent="  ",
+            subsequent_indent=" " * 10,
+        )
         for constraint, record in zip(problem.constraints, result.constraints, strict=True)
         if record.kept and record.price > words.NO_PRICE
     ]
