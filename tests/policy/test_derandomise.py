@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.data.axes import Axes
-from metricfit.data.layout import expand, shape_of
+from metricfit.data.layout import shape_of, statistic
 from metricfit.oracles import Rows
-from metricfit.policy.derandomise import Cell, decided
+from metricfit.policy.derandomise import Cell
 from metricfit.problem import Problem
 
 
@@ -113,10 +112,35 @@ def test_equally_near_rows_change_together():
     program = Problem.of("accuracy").bind(rows.axes, rows.margins())
     loss = np.array([[-1.0, -1.0], [0.0, 0.0]])
     cell = Cell(program, rows, False, 0, loss[None])
-    made = {
-        int(decided(proba, expand(cell.moved(loss, *move)[0][None], "diagonal", Axes((0, 1)))[0]).sum())
-        for move in cell.moves(loss)[0]
-    }
+    made = {int(cell.every.decided(cell.moved(loss, *move)[0][None]).sum()) for move in cell.moves(loss)[0]}
     assert made == {
         45
     }  # the 40 in the middle follow the 5 that are decided so; no other set of rows has an end
+
+
+@pytest.mark.parametrize("layout", ["diagonal", "full"])
+@pytest.mark.parametrize("soft", [False, True])
+def test_a_cell_adds_what_its_confusion_says(layout, soft):
+    rng = np.random.default_rng(1)
+    proba, y, region = rng.dirichlet(np.ones(3), 300), rng.integers(3, size=300), rng.integers(2, size=300)
+    weights = rng.random(300)
+    rows = Rows.of(proba, y, sensitive_features=region, sample_weight=weights, decisions=[0, 1, 2, "review"])
+    metric = "accuracy" if layout == "diagonal" else mf.cost(rng.random((3, 4)))
+    program = Problem.of(metric).bind(rows.axes, rows.margins())
+    assert program.layout == layout
+    losses = rng.random((3, *shape_of(program.layout, program.axes)[1:]))
+    cell = Cell(program, rows, soft, 1, losses)
+    between = losses.mean(axis=0)
+    costs = (
+        proba[:, [0, 1, 2, 0]] * [1, 1, 1, 0] * between[0] + between[1]
+        if layout == "diagonal"
+        else proba @ between
+    )
+    made = 3 - np.argmin(costs[:, ::-1], axis=1)
+    inside = region == 1
+    tensor = np.zeros((2, 3, 4))
+    chances = proba if soft else np.eye(3)[y]
+    for r in np.flatnonzero(inside):
+        tensor[1, :, made[r]] += chances[r] * weights[r] / weights.sum()
+    u = program.vector(statistic(tensor, program.layout, program.axes)) - program.constant
+    np.testing.assert_allclose(cell.share(between), u, atol=1e-12)

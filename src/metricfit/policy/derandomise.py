@@ -18,12 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
 from metricfit.data.axes import Axes
-from metricfit.data.layout import expand, statistic
+from metricfit.data.layout import Layout, expand, statistic
 from metricfit.data.rows import Rows
+from metricfit.kernels.counting import decide
 from metricfit.problem import Program
 from metricfit.types import FloatArray, IntArray
 
@@ -32,8 +34,6 @@ from metricfit.types import FloatArray, IntArray
 POINTS, ZOOMS, SWEEPS = 13, 2, 2
 # Ways that are tried in a cell of many rules.
 WAYS = 12
-# Costs of decisions that are held at a time.
-BLOCK = 1 << 18
 # How many rows a move of a column changes, and what a unit of violation costs in each round of moves: little at first,
 # because two moves that help together may each break a limit.
 MOVED, TOLLS = (1, 3, 10, 30, 100, 300), (2.0, 2.0, 4.0, 8.0, 16.0, np.inf, np.inf)
@@ -41,26 +41,64 @@ MOVED, TOLLS = (1, 3, 10, 30, 100, 300), (2.0, 2.0, 4.0, 8.0, 16.0, np.inf, np.i
 Rank = tuple[float, float]
 
 
+class Members:
+    """Some rows of one cell: what decisions on them cost, and what they add to a statistic.
+
+    ``mass`` (rows, n) says how much of each row is counted as each class.
+    """
+
+    def __init__(self, proba: FloatArray, mass: FloatArray, layout: Layout, axes: Axes) -> None:
+        self.proba, self.mass, self.layout, self.axes = proba, mass, layout, axes
+
+    def some(self, places: Any) -> Members:
+        """Return some of the rows."""
+        return Members(self.proba[places], self.mass[places], self.layout, self.axes)
+
+    def decided(self, losses: FloatArray) -> IntArray:
+        """Return the decisions of the rule of each of some losses, one rule in each row."""
+        match, layout = self.axes.match, self.layout
+        return np.stack([decide(self.proba, None, loss[None], match, layout=layout) for loss in losses])
+
+    def costs(self, loss: FloatArray) -> FloatArray:
+        """Return the cost of each decision on each row."""
+        return np.asarray(self.proba @ expand(loss[None], self.layout, self.axes)[0])
+
+    def counted(self, made: IntArray, rows: IntArray | None = None) -> FloatArray:
+        """Return the statistic of each of some decisions on all of the rows, or on some, one in each row."""
+        rows = np.arange(len(self.mass)) if rows is None else rows
+        made, tables, k = made[:, rows], len(made), self.axes.k
+        if self.layout == "full":
+            tensors = ((made[:, None] == np.arange(k)[:, None]) @ self.mass[rows]).swapaxes(1, 2)
+            return statistic(tensors, self.layout, self.axes).reshape(tables, -1)
+        named = self.axes.match[made]
+        right = np.where(named >= 0, self.mass[rows, np.maximum(named, 0)], 0.0)
+        places, whole = made + k * np.arange(tables)[:, None], np.broadcast_to(self._whole[rows], made.shape)
+        sums = [np.bincount(places.ravel(), part.ravel(), tables * k) for part in (right, whole)]
+        return np.stack(sums, dtype=float).reshape(2, tables, k).swapaxes(0, 1).reshape(tables, -1)
+
+    @cached_property
+    def _whole(self) -> FloatArray:
+        return np.asarray(self.mass.sum(axis=1))
+
+
 class Cell:
-    """The rows of one cell on which its rules differ, and what decisions on them add to u."""
+    """The rows of one cell, those on which its rules differ among them, and what decisions on them add to u."""
 
     def __init__(self, program: Program, rows: Rows, soft: bool, cell: int, losses: FloatArray) -> None:
-        axes = program.axes
         inside = np.arange(len(rows)) if rows.cells is None else np.flatnonzero(rows.cells == cell)
-        whole = np.stack([expand(loss[None], program.layout, _one(axes))[0] for loss in losses])
-        proba = np.asarray(rows.proba[inside], float)
-        made = np.stack([decided(proba, loss) for loss in whole])
-        differ = (made != made[0]).any(axis=0)
+        proba = rows.proba[inside]
         weights = np.full(len(rows), 1 / len(rows)) if rows.weights is None else rows.weights
-        self.everything, self.proba = proba, proba[differ]
-        chances = np.eye(axes.n)[rows.labels[inside]] if not soft else proba
-        self.all_mass = self.mass = chances * weights[inside, None]
-        size = 2 * axes.k if program.layout == "diagonal" else axes.n * axes.k
+        chances = np.asarray(proba, float) if soft else np.eye(program.axes.n)[rows.labels[inside]]
+        # Alone: the statistic of a cell has the shape of one cell.
+        self.axes, self.layout = Axes(program.axes.classes, program.axes.decisions), program.layout
+        self.every = Members(proba, chances * weights[inside, None], self.layout, self.axes)
+        size = 2 * self.axes.k if self.layout == "diagonal" else self.axes.n * self.axes.k
         self.table = program.matrix[:, cell * size : (cell + 1) * size]
-        self.axes, self.layout = _one(axes), program.layout
-        self.agreed = self._share(self.mass[~differ], made[0][~differ])
-        self.mass = self.mass[differ]
-        self.pure = [self.agreed + self._share(self.mass, one[differ]) for one in made]
+        made = self.every.decided(losses)
+        differ = (made != made[0]).any(axis=0)
+        self.differing = self.every.some(differ)
+        self.agreed = self.every.counted(made[:1], np.flatnonzero(~differ))
+        self.pure = self._share(self.differing.counted(made[:, differ]) + self.agreed)
 
     def share(self, loss: FloatArray) -> FloatArray:
         """Return what the cell adds to u under the rule of a loss between those of the cell."""
@@ -68,21 +106,10 @@ class Cell:
 
     def shares(self, losses: FloatArray) -> FloatArray:
         """Return what the cell adds to u under each of some rules, one in each row."""
-        block = max(1, BLOCK // max(self.proba.shape[0] * self.axes.k, 1))
-        found = [self._counted(losses[start : start + block]) for start in range(0, len(losses), block)]
-        return np.asarray(self.agreed + (self.table @ np.concatenate(found).T).T)
+        return self._share(self.differing.counted(self.differing.decided(losses)) + self.agreed)
 
-    def _counted(self, losses: FloatArray) -> FloatArray:
-        diagonal = self.layout == "diagonal"
-        costs = self._hits * losses[:, :1] + losses[:, 1:] if diagonal else self.proba @ losses
-        taken = cheapest(costs)[:, None, :] == np.arange(self.axes.k)[:, None]
-        tensors = (taken @ self.mass).swapaxes(1, 2)
-        return statistic(tensors, self.layout, self.axes).reshape(len(losses), -1)
-
-    @cached_property
-    def _hits(self) -> FloatArray:
-        """The probability of the class that each decision names; 0 of those that name none."""
-        return np.where(self.axes.match >= 0, self.proba[:, np.maximum(self.axes.match, 0)], 0.0)
+    def _share(self, counted: FloatArray) -> FloatArray:
+        return np.asarray((self.table @ counted.T).T)
 
     def moves(self, loss: FloatArray) -> tuple[list[tuple[int, float]], FloatArray]:
         """Return columns and by how much to move them so that a few rows change, and what each move adds to u.
@@ -90,10 +117,8 @@ class Cell:
         A cheaper decision is taken by the rows that come nearest to it, a dearer one is left by those to which another
         is nearly as cheap; so the rows that change are known without deciding all of them again.
         """
-        costs, rows = (
-            self.everything @ expand(loss[None], self.layout, self.axes)[0],
-            np.arange(len(self.all_mass)),
-        )
+        costs, mass = self.every.costs(loss), self.every.mass
+        rows = np.arange(len(mass))
         made = cheapest(costs)
         least = costs[rows, made]
         others = costs.copy()
@@ -116,24 +141,19 @@ class Cell:
                 order = order[: ends[-1]]
                 which = np.searchsorted(ends, np.arange(order.size), side="right")
                 step = np.zeros((ends.size, k, n))
-                np.add.at(step, (which, taken[order]), self.all_mass[some[order]])
-                np.subtract.at(step, (which, left[order]), self.all_mass[some[order]])
+                np.add.at(step, (which, taken[order]), mass[some[order]])
+                np.subtract.at(step, (which, left[order]), mass[some[order]])
                 changes.append(step.cumsum(axis=0).swapaxes(1, 2))
         tensors = np.concatenate(changes)
         counted = statistic(tensors, self.layout, self.axes).reshape(len(found), self.table.shape[1])
-        return found, np.asarray((self.table @ counted.T).T)
+        return found, self._share(counted)
 
     def moved(self, loss: FloatArray, column: int, step: float) -> tuple[FloatArray, FloatArray]:
         """Return a loss with one column moved, and what the cell then adds to u."""
         loss = loss.copy()
         loss[1 if self.layout == "diagonal" else slice(None), column] += step
-        made = decided(self.everything, expand(loss[None], self.layout, self.axes)[0])
-        return loss, self._share(self.all_mass, made)
-
-    def _share(self, mass: FloatArray, made: IntArray) -> FloatArray:
-        taken = made == np.arange(self.axes.k)[:, None]
-        tensor = (taken @ mass).T[None]
-        return np.asarray(self.table @ statistic(tensor, self.layout, self.axes).ravel())
+        made = self.every.decided(loss[None])
+        return loss, self._share(self.every.counted(made))[0]
 
 
 def _nearest(away: FloatArray) -> tuple[IntArray, IntArray]:
@@ -145,23 +165,6 @@ def _nearest(away: FloatArray) -> tuple[IntArray, IntArray]:
     counts = np.array([count for count in MOVED if count < near.size], np.int64)
     ends = np.unique(np.searchsorted(near, near[counts - 1], side="right"))
     return order, ends[ends < near.size]
-
-
-def _one(axes: Axes) -> Axes:
-    """Return the axes of one cell alone."""
-    return Axes(axes.classes, axes.decisions)
-
-
-def decided(proba: FloatArray, loss: FloatArray) -> IntArray:
-    """Return the cheapest decision of each row, ties to the larger index.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> decided(np.array([[0.9, 0.1], [0.5, 0.5]]), np.array([[0.0, 1.0], [1.0, 0.0]])).tolist()
-    [0, 1]
-    """
-    return cheapest(proba @ loss)
 
 
 def cheapest(costs: FloatArray) -> IntArray:
