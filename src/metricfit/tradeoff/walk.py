@@ -23,8 +23,8 @@ from metricfit.tradeoff.mixer import Mixer
 from metricfit.tradeoff.monotone import point_of
 from metricfit.tradeoff.points import Point
 
-# So few levels are all solved. Of more, so many of one constraint and of a grid are; the others are mixed of their
-# rules.
+# Up to FEW levels are all solved. Of more levels ANCHORS are (of a grid GRID_ANCHORS), and the others are mixed from
+# the rules that these have found.
 FEW, ANCHORS, GRID_ANCHORS = 8, 3, 5
 # About how many of the mixed levels ask for more rules (of a grid all do), and for how many at most. By exact counts
 # the levels between them are then mixed of these levels' mixtures, which costs ten-thousandths of the value.

@@ -223,7 +223,7 @@ def _violation(limit: Limit, metric: Node, points: FloatArray) -> FloatArray:
     excess = (
         value - limit.constraint.limit if limit.constraint.sense == "<=" else limit.constraint.limit - value
     )
-    if isinstance(metric, Quotient):  # a rate of nothing keeps every limit
+    if isinstance(metric, Quotient):  # a rate of no rows, 0 / 0, keeps every limit
         excess = np.where(metric.under.value(points)[:, 0] <= 0, 0.0, excess)
     return excess
 
