@@ -114,6 +114,31 @@ def test_many_levels_of_labels_are_no_worse_than_single_solves(data):
         assert seen["g_mean()"] == pytest.approx(point.result.value, abs=1e-9)
 
 
+def test_with_groups_labels_promise_no_more_than_single_solves(data):
+    region = data.X[["region"]]
+    parity = mf.demographic_parity(over="region")
+    same = {"constraints": [parity <= 0.03], "sensitive_features": region}
+    front = mf.frontier(
+        data.proba, data.y, "g_mean", mf.precision("fraud"), np.linspace(0.5, 0.8, 16), **same
+    )
+    for point in front.points:
+        made = point.result.policy.decision_proba(data.proba, region)
+        # A row that may be decided in several ways is as many rows, weighted by their chances.
+        confusion = mf.Confusion.from_predictions(
+            np.repeat(data.y, made.shape[1]),
+            np.tile(point.result.policy.axes.decisions, len(data.y)),
+            region.loc[region.index.repeat(made.shape[1])],
+            made.ravel(),
+        )
+        assert parity(confusion) <= 0.03 + 1e-6
+        assert mf.precision("fraud")(confusion) >= point.levels[0] - 1e-6
+        assert mf.g_mean()(confusion) == pytest.approx(point.result.value, abs=1e-6)
+    for point in front.points[::5]:
+        limits = [parity <= 0.03, mf.precision("fraud") >= point.levels[0]]
+        alone = mf.optimize(data.proba, data.y, "g_mean", limits, sensitive_features=region)
+        assert point.result.value == pytest.approx(alone.value, abs=0.03)
+
+
 def test_between_two_levels_the_looser_mixture_is_kept_as_far_as_it_can_be():
     """Of 20 % and 60 % decided so, a floor of 30 % needs a quarter of the second, and one of 70 % cannot be kept."""
     axes, margins = Axes((0, 1)), np.array([[0.5, 0.5]])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import shtab
 from command_line import FLOOR, PROBA, fails, fit
 from optional import optional
 
@@ -99,12 +100,31 @@ def test_no_file_is_replaced_unless_forced(policy, capsys):
     assert Path("policy.json").read_bytes() != before
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "tcsh"])
 def test_completion_scripts_name_commands_and_options(shell, capsys):
+    if shell not in shtab.SUPPORTED_SHELLS:
+        fails(capsys, (main(["completion", shell]), 2), f"does not know {shell}", "--upgrade shtab")
+        return
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
-    for word in ("fit", "export", "--subject-to" if shell != "tcsh" else "subject-to", "duckdb"):
+    for word in ("fit", "export", "--subject-to" if shell in ("bash", "zsh") else "subject-to", "duckdb"):
         assert word in script
+
+
+def test_an_older_shtab_is_named(monkeypatch, capsys):
+    monkeypatch.setattr(shtab, "SUPPORTED_SHELLS", ["bash"])
+    fails(capsys, (main(["completion", "fish"]), 2), "does not know fish", "pip install --upgrade shtab")
+
+
+def test_fish_completes(tmp_path, capsys):
+    if shutil.which("fish") is None or "fish" not in shtab.SUPPORTED_SHELLS:
+        pytest.skip("fish is not installed")
+    assert main(["completion", "fish"]) == 0
+    script = tmp_path / "metricfit.fish"
+    script.write_text(capsys.readouterr().out)
+    ask = f"source {script}; complete --do-complete 'metricfit exp'"
+    done = subprocess.run(["fish", "--no-config", "-c", ask], capture_output=True, text=True, check=False)
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["explore", "export"], done.stderr
 
 
 def test_bash_completes(tmp_path, capsys):

@@ -283,3 +283,11 @@ def test_a_failing_write_leaves_the_older_file(folder, monkeypatch, capsys):
     fails(capsys, (apply(), 4), "decisions.csv: No space left on device")
     assert written(folder) == ["decisions.csv", "policy.json"]
     assert Path("decisions.csv").read_text() == "older\n"
+
+
+@pytest.mark.parametrize(
+    ("goal", "text", "better"), [("--minimize", "g_mean", "higher"), ("--maximize", "ordinal_error", "lower")]
+)
+def test_the_explorer_does_not_begin_with_the_worse_side(folder, capsys, goal, text, better):
+    command = ["explore", "scores.csv", "--label", "label", "--proba-prefix", "p_", goal, text]
+    fails(capsys, (main(command), 2), goal, f"{better} is better")

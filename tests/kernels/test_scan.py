@@ -10,8 +10,8 @@ import pytest
 import metricfit as mf
 from metricfit.data.layout import statistic as kept
 from metricfit.kernels.counting import confusion
+from metricfit.kernels.moving_rows import ascending
 from metricfit.kernels.scan import Scan, Sweep
-from metricfit.kernels.scan_loops import ascending
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.starts import argmax_loss, balanced_loss
 from metricfit.oracles import PluginOracle, Rows

@@ -465,3 +465,12 @@ def test_samples_take_rare_classes_whole():
     wanted = fractions(counts, Settings(sample_rows=10_030))
     np.testing.assert_allclose(wanted, [[1, 0.005], [1, 0.01]])
     assert (fractions(np.array([[3, 4]]), Settings(sample_rows=100)) == 1).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 42])
+def test_labels_drawn_with_a_common_seed_do_not_decide_which_rows_are_sampled(seed):
+    labels = np.random.default_rng(seed).choice(4, 8000, p=[0.1, 0.2, 0.3, 0.4])
+    proba = np.random.default_rng(99).dirichlet(np.ones(4), 8000)
+    sample = PluginOracle(Rows.of(proba, labels), settings=SMALL._replace(sample_rows=2000)).sample()
+    # As many rows of each class, 500, but for chance: seven standard errors.
+    assert np.abs(np.bincount(sample.labels, minlength=4) - 500).max() < 7 * np.sqrt(500)

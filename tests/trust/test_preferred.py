@@ -7,6 +7,7 @@ import pytest
 
 import metricfit as mf
 from metricfit.methods import Plugin
+from metricfit.metrics.rates import Named
 
 
 def fair_rows(seed, rows, n=5):
@@ -64,3 +65,17 @@ def test_under_constraints_a_plain_rule_must_keep_them():
     plain = mf.optimize(proba, y, "accuracy", "coverage(0) <= 0.2", method=Plugin())
     assert plain.constraints[0].violation > 0.05
     assert found.constraints[0].violation <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("metric", "worst"),
+    [(mf.g_mean(), 1e-9), (mf.h_mean(), 1e-9), (mf.min_recall(), 1e-9), (mf.accuracy(), 0.2)],
+)
+def test_a_metric_may_be_minimised_though_higher_is_better(metric, worst):
+    # One row in ten is of a class that need never be decided: the three means are then 0.
+    random = np.random.default_rng(3)
+    y = (random.random(2000) < 0.1).astype(int)
+    scores = random.normal(size=2000) + 2 * y
+    proba = np.column_stack([1 / (1 + np.exp(scores)), 1 / (1 + np.exp(-scores))])
+    found = mf.optimize(proba, y, Named(str(metric), metric, -1))
+    assert found.value <= worst

@@ -17,7 +17,7 @@ from metricfit.types import FloatArray, IntArray
 
 # Entries of a block of rows, which stays in the fastest memory while several steps go over it.
 BLOCK_ENTRIES = 1 << 15
-# Exponentials of less than this, and of a few times less than minus this, are numbers of single precision.
+# Exponentials of logits up to this, and of logits a few times as far below zero, fit in single precision.
 EXPONENT = 40.0
 FAMILIES = ("none", "bias", "temperature", "temperature_bias", "vector", "dirichlet", "isotonic")
 # One for each class: the probabilities at which a curve bends, and its values there.

@@ -8,14 +8,17 @@ from metricfit.commands import COMMANDS
 from metricfit.commands.arguments.parser import build_parser
 from metricfit.commands.errors import DONE, UsageError
 
+SHELLS = ("bash", "zsh", "fish", "tcsh")
+
 
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = (
-        "example, for bash:\n"
-        "  metricfit completion bash > ~/.local/share/bash-completion/completions/metricfit"
+        "examples, for bash and for fish:\n"
+        "  metricfit completion bash > ~/.local/share/bash-completion/completions/metricfit\n"
+        "  metricfit completion fish > ~/.config/fish/completions/metricfit.fish"
     )
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="your shell")
+    parser.add_argument("shell", choices=SHELLS, help="your shell")
 
 
 def run(options: Namespace) -> int:
@@ -24,6 +27,8 @@ def run(options: Namespace) -> int:
         import shtab
     except ImportError:
         raise UsageError("completion needs the package shtab: pip install shtab") from None
+    if options.shell not in shtab.SUPPORTED_SHELLS:
+        raise UsageError(f"the installed shtab does not know {options.shell}: pip install --upgrade shtab")
     whole, _ = build_parser(COMMANDS)
     print(shtab.complete(whole, shell=options.shell))
     return DONE

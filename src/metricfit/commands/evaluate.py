@@ -75,7 +75,7 @@ def run(options: Namespace) -> int:
     for metric in metrics:
         with blamed_on_text(f"--metric {metric}"):
             check_names([metric], seen.axes)
-    limits: list[Limit] = []
+    limits: list[JudgedLimit] = []
     frame = None
     if metrics:
         with reading(options.scores):
@@ -139,7 +139,7 @@ WORDS = {
 }
 
 
-class Limit(NamedTuple):
+class JudgedLimit(NamedTuple):
     """A constraint on the rows evaluated."""
 
     constraint: Constraint
@@ -155,9 +155,9 @@ class Limit(NamedTuple):
         --------
         >>> import metricfit as mf
         >>> floor = mf.recall(1) >= 0.8
-        >>> Limit(floor, 0.85, 0.81, 0.88).verdict, Limit(floor, 0.82, 0.78, 0.86).verdict
+        >>> JudgedLimit(floor, 0.85, 0.81, 0.88).verdict, JudgedLimit(floor, 0.82, 0.78, 0.86).verdict
         ('holds', 'holds here')
-        >>> Limit(floor, 0.79, 0.75, 0.83).verdict, Limit(floor, 0.7, 0.6, 0.78).verdict
+        >>> JudgedLimit(floor, 0.79, 0.75, 0.83).verdict, JudgedLimit(floor, 0.7, 0.6, 0.78).verdict
         ('missed here', 'broken')
         """
         if math.isnan(self.value):
@@ -185,15 +185,15 @@ class Limit(NamedTuple):
         }
 
 
-def _limits(frame: Any, given: Sequence[Metric | Constraint]) -> list[Limit]:
+def _limits(frame: Any, given: Sequence[Metric | Constraint]) -> list[JudgedLimit]:
     """Return the constraints with what they came to on all rows."""
     rows = frame[frame["group"] == "all"] if "group" in frame else frame
     found = {row["metric"]: (row["value"], row["low"], row["high"]) for row in rows.to_dict("records")}
     constraints = {str(one): one for one in given if isinstance(one, Constraint)}
-    return [Limit(one, *found[str(one.metric)]) for one in constraints.values()]
+    return [JudgedLimit(one, *found[str(one.metric)]) for one in constraints.values()]
 
 
-def _table(frame: Any, limits: Sequence[Limit]) -> str:
+def _table(frame: Any, limits: Sequence[JudgedLimit]) -> str:
     """Return metrics with intervals, limits and verdicts."""
     grouped = "group" in frame
     lines = [["metric", *(["group"] if grouped else []), "value", "95 % interval", "limit", ""]]

@@ -22,9 +22,12 @@ def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = "example:\n  metricfit explore scores.csv --label y --proba-prefix p_ --attribute region"
     add_rows(parser)
-    parser.add_argument(
+    goal = parser.add_mutually_exclusive_group()
+    goal.add_argument(
         "--objective", metavar="TEXT", default="g_mean", help="metric to begin with (default: g_mean)"
     )
+    goal.add_argument("--maximize", metavar="TEXT", help="the same, as 'metricfit fit' takes it")
+    goal.add_argument("--minimize", metavar="TEXT", help="the same, of a metric of which lower is better")
     add_limits(parser)
     parser.add_argument(
         "--confusion",
@@ -39,15 +42,16 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Serve the page until Ctrl-C."""
-    with blamed_on_text("--objective"):
-        Problem.of(options.objective)
+    goal, text = _objective(options)
+    with blamed_on_text(goal):
+        _check_side(goal, Problem.of(text))
     with blamed_on_text("--subject-to"):
-        problem = Problem.of(options.objective, options.subject_to)
+        problem = Problem.of(text, options.subject_to)
     bench = Workbench(rows_of(options), options.confusion, Options(tol=options.tol), threads(-1))
     try:
         explorer = served(problem, bench, options.port)
     except BadRequest as error:
-        with blamed_on_text("--objective" if error.where == "objective" else "--subject-to"):
+        with blamed_on_text(goal if error.where == "objective" else "--subject-to"):
             raise ValueError(str(error)) from error
     except ValueError as error:
         raise UsageError(f"--port: {error}") from error
@@ -59,3 +63,21 @@ def run(options: Namespace) -> int:
             print("metricfit: no browser was found; open the address above", file=sys.stderr)
         explorer.wait()
     return DONE
+
+
+def _objective(options: Namespace) -> tuple[str, str]:
+    """Return the option that names the objective, and its text."""
+    for goal in ("maximize", "minimize"):
+        if (text := getattr(options, goal)) is not None:
+            return f"--{goal}", text
+    return "--objective", options.objective
+
+
+def _check_side(goal: str, problem: Problem) -> None:
+    """Refuse to begin with the worse side of a metric: the page always goes for the better one."""
+    if goal != "--objective" and (goal == "--minimize") != (problem.sign > 0):
+        better = "higher" if problem.sign < 0 else "lower"
+        raise ValueError(
+            f"of {problem.objective}, {better} is better, which is what the page looks for; "
+            "'metricfit fit' goes the other way too"
+        )

@@ -190,7 +190,7 @@ def _prices(problem: Problem, result: Result) -> str:
             words.price_in_words(problem, constraint, record),
             110,
             initial_indent="  ",
-            subsequent_indent=" " * 10,
+            subsequent_indent=" " * 4,
         )
         for constraint, record in zip(problem.constraints, result.constraints, strict=True)
         if record.kept and record.price > words.NO_PRICE

@@ -76,7 +76,10 @@ def matching_columns(names: Sequence[str], sensitive_features: Any) -> dict[str,
     columns = read_attributes(sensitive_features)
     if not is_frame(sensitive_features) and len(names) == 1:
         (name, column), *_ = columns.items()
-        if DEFAULT_NAME in (name, names[0]):  # one of the two never had a name to differ by
+        if DEFAULT_NAME in (
+            name,
+            names[0],
+        ):  # one of the two columns was given without a name: they are the same attribute
             return {names[0]: column}
     missing = [name for name in names if name not in columns]
     if missing:

@@ -162,6 +162,18 @@ def misplaced(names: Sequence[Label], wanted: Sequence[Label]) -> list[str]:
     return []
 
 
+def some_rows(column: Any, rows: slice) -> Any:
+    """Return some rows of an array or of a column of a frame, whose own index may start anywhere.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> some_rows(pd.Series([5, 6, 7], index=[9, 8, 7]), slice(0, 2)).tolist()
+    [5, 6]
+    """
+    return getattr(column, "iloc", column)[rows]
+
+
 def sort_key(value: Label) -> tuple[bool, Label]:
     """Return what labels are sorted by: numbers come before texts.
 

@@ -104,7 +104,7 @@ def check_several_classes(n: int) -> None:
         )
 
 
-# Sums and squares of weights up to this one are numbers still.
+# Weights up to this one can be squared and added up without overflow.
 LARGEST_WEIGHT = 1e100
 
 

@@ -15,7 +15,7 @@ from metricfit.types import FloatArray, IntArray
 # A tilt is fitted by so many rounds at most, or until no factor changes by more than this.
 ROUNDS = 50
 STILL = 1e-4
-# So many rows are added to those of each class, on which the cell model is right without a tilt.
+# So many imagined rows are added to those of each class, for which the cell model needs no tilt: few rows tilt little.
 ADDED_ROWS = 5.0
 
 

@@ -21,7 +21,7 @@ from metricfit.explorer import answers
 from metricfit.explorer.asked import Asked, BadRequest, levels_of, read, traded_place
 from metricfit.explorer.choices import offered
 from metricfit.explorer.guard import LONGEST_BODY, Guard
-from metricfit.explorer.turns import Kind, Superseded, Turn, Turns
+from metricfit.explorer.turns import Job, Superseded, Turn, Turns
 from metricfit.explorer.workbench import Workbench
 from metricfit.metrics import Constraint
 from metricfit.policy import file as policy_file
@@ -70,7 +70,7 @@ class Application:
         }
         return Guard(Starlette(routes=routes, exception_handlers=errors), port, token)
 
-    def _works(self) -> list[tuple[str, Work, Kind]]:
+    def _works(self) -> list[tuple[str, Work, Job]]:
         return [
             ("solve", self._solve, "solve"),
             ("frontier", self._frontier, "frontier"),
@@ -78,7 +78,7 @@ class Application:
             ("report", self._report, "download"),
         ]
 
-    def _working(self, work: Work, kind: Kind) -> Callable[[Request], Awaitable[Response]]:
+    def _working(self, work: Work, kind: Job) -> Callable[[Request], Awaitable[Response]]:
         """Return what answers a request in a thread, and stops when the browser goes away."""
 
         async def answer(request: Request) -> Response:

@@ -14,7 +14,7 @@ from metricfit.messages import brief
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.metrics.parse import character_of
 from metricfit.options import CONFUSIONS
-from metricfit.oracles.base import Counting as Kind
+from metricfit.oracles.base import Counting
 from metricfit.problem import Problem
 from metricfit.report.expected import even_margins
 
@@ -35,11 +35,11 @@ class Asked:
     """A problem, how its confusion is counted, and whether what to expect on new rows is asked for too."""
 
     problem: Problem
-    kind: Kind
+    kind: Counting
     expect: bool = False
 
     @classmethod
-    def of(cls, body: Mapping[str, Any], axes: Axes, kind: Kind) -> Asked:
+    def of(cls, body: Mapping[str, Any], axes: Axes, kind: Counting) -> Asked:
         """Read a request; raise `BadRequest` naming the field that is wrong.
 
         Examples

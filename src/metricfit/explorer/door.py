@@ -9,7 +9,7 @@ from metricfit.data.rows import Rows
 from metricfit.explorer.asked import Asked
 from metricfit.explorer.workbench import Workbench
 from metricfit.options import CONFUSIONS, Options, threads
-from metricfit.oracles.base import Counting as Kind
+from metricfit.oracles.base import Counting
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def explore(
     decisions: Iterable[object] | None = None,
     sensitive_features: Any = None,
     sample_weight: Any = None,
-    confusion: Kind = "calibrated",
+    confusion: Counting = "calibrated",
     tol: float = 1e-4,
     n_jobs: int | None = None,
     port: int = 0,

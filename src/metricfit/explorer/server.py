@@ -106,7 +106,7 @@ def bound(port: int) -> socket.socket:
             f"port must be a whole number from 0 to 65535, got {port!r}; 0 takes one that is free"
         )
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    # Where an option of this name lets two servers share a port, it is not wanted.
+    # Lets a server start again at once on the port it had. On Windows the option would let two servers share a port.
     if sys.platform != "win32":
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

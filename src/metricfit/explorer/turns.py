@@ -8,8 +8,8 @@ from threading import Lock
 from typing import Any, Literal
 
 #: A slider's answer ends all others that can be asked for again; a curve ends older curves; a download ends nothing.
-Kind = Literal["solve", "frontier", "download"]
-ENDS: dict[Kind, tuple[Kind, ...]] = {
+Job = Literal["solve", "frontier", "download"]
+ENDS: dict[Job, tuple[Job, ...]] = {
     "solve": ("solve", "frontier"),
     "frontier": ("frontier",),
     "download": (),
@@ -35,7 +35,7 @@ class Turn:
     metricfit.explorer.turns.Superseded
     """
 
-    def __init__(self, kind: Kind, lock: Any) -> None:
+    def __init__(self, kind: Job, lock: Any) -> None:
         self.kind, self._lock, self._ended = kind, lock, False
 
     def end(self) -> None:
@@ -83,7 +83,7 @@ class Turns:
         self._solving, self._giving = Lock(), Lock()
         self._waiting: list[Turn] = []
 
-    def next(self, kind: Kind) -> Turn:
+    def next(self, kind: Job) -> Turn:
         """Return a new turn, and end the older ones that nobody needs beside it."""
         turn = Turn(kind, self._solving)
         with self._giving:

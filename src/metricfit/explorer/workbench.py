@@ -15,7 +15,7 @@ from metricfit.explorer.turns import Turn
 from metricfit.metrics import Constraint
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
-from metricfit.oracles.base import Counting as Kind
+from metricfit.oracles.base import Counting
 from metricfit.oracles.remembering import Remembering
 from metricfit.problem import Problem
 from metricfit.report.expected import of_most_probable
@@ -31,7 +31,7 @@ POOLS, PRICES = 20, 3
 # Passes that a session is expected to ask for, which decides whether compiled kernels are worth loading.
 PASSES = 10_000
 
-Key = tuple[str, tuple[str, ...], Kind]
+Key = tuple[str, tuple[str, ...], Counting]
 
 
 class Workbench:
@@ -60,17 +60,17 @@ class Workbench:
     """
 
     def __init__(
-        self, rows: Rows, kind: Kind = "calibrated", options: Options | None = None, threads: int = 1
+        self, rows: Rows, kind: Counting = "calibrated", options: Options | None = None, threads: int = 1
     ) -> None:
         self.rows, self.kind, self.threads = rows, kind, threads
         self.options = options or Options()
         #: The result that was asked for last.
         self.latest: Result | None = None
-        self._oracles: dict[Kind, Remembering] = {}
+        self._oracles: dict[Counting, Remembering] = {}
         self._results: OrderedDict[Key, Result] = OrderedDict()
         self._notes: dict[Key, tuple[str, ...]] = {}
         self._pools: OrderedDict[Key, Mixer] = OrderedDict()
-        self._baselines: dict[Kind, Confusion | None] = {}
+        self._baselines: dict[Counting, Confusion | None] = {}
 
     def solved(self, asked: Asked, turn: Turn) -> Result:
         """Return the result of a problem; with what to expect on new rows if that is asked for."""
@@ -99,7 +99,7 @@ class Workbench:
             result = self._solve(asked, options)
         return replace(result, expected=found.expected)
 
-    def baseline(self, kind: Kind) -> Confusion | None:
+    def baseline(self, kind: Counting) -> Confusion | None:
         """Return what the most probable class does to the rows; None where no class is a decision."""
         if kind not in self._baselines:
             oracle = self.oracle(kind)
@@ -107,7 +107,7 @@ class Workbench:
             self._baselines[kind] = of_most_probable(counted or oracle)
         return self._baselines[kind]
 
-    def oracle(self, kind: Kind) -> Remembering:
+    def oracle(self, kind: Counting) -> Remembering:
         """Return the oracle of a kind, which is made when it is first asked for."""
         if kind not in self._oracles:
             self._oracles[kind] = Remembering(PluginOracle(self.rows, kind, self.threads))

@@ -93,7 +93,7 @@ def _coefficients(linear: Linear, axes: Axes) -> FloatArray:
     return made
 
 
-Function = tuple[float, FloatArray]
+LinearFunction = tuple[float, FloatArray]
 
 
 def of_groups(metric: Metric, seen: Evidence) -> tuple[int, FloatArray, FloatArray] | None:
@@ -138,7 +138,7 @@ def _unwrapped(metric: Metric, binding: Binding) -> tuple[Metric, Binding]:
     return metric, binding
 
 
-def _of_each(metric: Worst, binding: Binding, seen: Evidence) -> Iterator[Function]:
+def _of_each(metric: Worst, binding: Binding, seen: Evidence) -> Iterator[LinearFunction]:
     """Yield the rate of each group, if it is one rate and not a function of several."""
     for group in binding.groups(metric.over).values():
         part, slice_ = _unwrapped(metric.metric, group)
@@ -150,7 +150,7 @@ def _of_each(metric: Worst, binding: Binding, seen: Evidence) -> Iterator[Functi
 
 def _differences(
     metric: Disparity, parts: list[Rates], binding: Binding, seen: Evidence
-) -> Iterator[Function]:
+) -> Iterator[LinearFunction]:
     """Yield each rate of each group minus what it is compared with, and the other way round."""
     for stratum in strata_of(metric, binding):
         groups = [g for g in stratum.groups(metric.over).values() if g.mass >= metric.min_share]
@@ -173,9 +173,11 @@ def _differences(
                     yield -float(value), -influence
 
 
-def _near_the_largest(found: Iterator[Function], seen: Evidence) -> tuple[FloatArray, FloatArray] | None:
+def _near_the_largest(
+    found: Iterator[LinearFunction], seen: Evidence
+) -> tuple[FloatArray, FloatArray] | None:
     """Return the functions that may be the largest of the population."""
-    kept: list[tuple[float, Function]] = []
+    kept: list[tuple[float, LinearFunction]] = []
     highest = -np.inf
     for value, influence in found:
         reach = CLEARLY_BELOW * float(np.sqrt(influence**2 @ seen.squares)) / seen.total

@@ -1,11 +1,14 @@
-"""Numba kernels behind :mod:`metricfit.kernels.scan_loops`; import this module only when one of them runs."""
+"""Numba kernels behind :mod:`~metricfit.kernels.moving_rows` and :mod:`~metricfit.kernels.sums_along_line`.
+
+Import this module only when one of them runs.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from metricfit.kernels.scan_loops import NO_WEIGHT
+from metricfit.kernels.sums_along_line import NO_WEIGHT
 
 # The largest factor tried: under it, a row takes the decision if its probability is above 1e-200.
 MOST = 1e200

@@ -11,8 +11,6 @@ same decisions bit for bit.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays
 from metricfit.kernels.counting_numpy import (
@@ -21,10 +19,9 @@ from metricfit.kernels.counting_numpy import (
     decide_numpy,
     mixture_confusion_numpy,
 )
+from metricfit.kernels.engine import Engine, in_numpy
 from metricfit.kernels.settings import TUNED, Settings
 from metricfit.types import FloatArray, IntArray
-
-Engine = Literal["auto", "numpy", "numba"]
 
 
 def decide(
@@ -74,7 +71,7 @@ def decide(
     >>> decide(P, None, loss, np.array([0, 1]), layout="full")
     array([0, 1], dtype=int32)
     """
-    if _in_numpy(engine, _work(P, loss, layout), settings):
+    if in_numpy(engine, _work(P, loss, layout), settings.numpy_work):
         return decide_numpy(P, cell, loss, match, layout=layout, out=out)
     from metricfit.kernels.counting_numba import decide_numba
 
@@ -112,7 +109,7 @@ def count(
     array([[[0.5, 0.5],
             [0.5, 0.5]]])
     """
-    if _in_numpy(engine, _work(rows.proba, loss, layout), settings):
+    if in_numpy(engine, _work(rows.proba, loss, layout), settings.numpy_work):
         return count_numpy(rows, loss, match, layout=layout)
     from metricfit.kernels.counting_numba import count_numba
 
@@ -152,7 +149,7 @@ def confusion(
     array([[[0.375, 0.25 ],
             [0.125, 0.25 ]]])
     """
-    if _in_numpy(engine, rows.proba.size if rows.labels is None else len(rows), settings):
+    if in_numpy(engine, rows.proba.size if rows.labels is None else len(rows), settings.numpy_work):
         return confusion_numpy(rows, decisions, n_cells, n_decisions)
     from metricfit.kernels.counting_numba import confusion_numba
 
@@ -194,7 +191,7 @@ def mixture_confusion(
     array([[[0.125, 0.375],
             [0.125, 0.375]]])
     """
-    if _in_numpy(engine, _work(rows.proba, losses[0], layout), settings):
+    if in_numpy(engine, _work(rows.proba, losses[0], layout), settings.numpy_work):
         return mixture_confusion_numpy(rows, losses, cell_weights, match, layout=layout)
     from metricfit.kernels.counting_numba import mixture_confusion_numba
 
@@ -208,9 +205,3 @@ def _work(P: FloatArray, loss: FloatArray, layout: Layout) -> int:
     if layout not in ("diagonal", "full"):
         raise ValueError(f"layout must be 'diagonal' or 'full', got {layout!r}")
     return len(P) * loss.shape[2] * (P.shape[1] if layout == "full" else 1)
-
-
-def _in_numpy(engine: Engine, work: int, settings: Settings) -> bool:
-    if engine not in ("auto", "numpy", "numba"):
-        raise ValueError(f"engine must be 'auto', 'numpy' or 'numba', got {engine!r}")
-    return engine == "numpy" or (engine == "auto" and work <= settings.numpy_work)

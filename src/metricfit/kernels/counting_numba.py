@@ -23,7 +23,7 @@ from metricfit.kernels.settings import TUNED
 from metricfit.types import FloatArray, IntArray
 
 T = TypeVar("T")
-Rule = Callable[[RowArrays, IntArray], IntArray]
+Decider = Callable[[RowArrays, IntArray], IntArray]
 
 
 def decide_numba(
@@ -165,7 +165,7 @@ def _read_only(values: npt.ArrayLike, dtype: npt.DTypeLike) -> Any:
     return array
 
 
-def _rule(P: FloatArray, loss: FloatArray, match: IntArray, layout: Layout) -> Rule:
+def _rule(P: FloatArray, loss: FloatArray, match: IntArray, layout: Layout) -> Decider:
     """Return the function that decides a chunk, with the loss in the form its kernel wants."""
     kernel: Callable[..., None] = _jit.decide_diagonal if layout == "diagonal" else _jit.decide_full
     arguments = _lines(P, loss, match) if layout == "diagonal" else (_strips(P, loss),)

@@ -14,17 +14,11 @@ import numpy as np
 
 from metricfit.data.layout import Layout, shape_of
 from metricfit.data.rows import Rows
-from metricfit.kernels.counting import Engine, decide
+from metricfit.kernels.counting import decide
+from metricfit.kernels.engine import Engine
+from metricfit.kernels.moving_rows import Move, RuleScores, State, ascending, fixed, moving_rows
 from metricfit.kernels.scan_line import Kind, Line
-from metricfit.kernels.scan_loops import (
-    Move,
-    RuleScores,
-    State,
-    ascending,
-    fixed,
-    moving_rows,
-    prefix,
-)
+from metricfit.kernels.sums_along_line import prefix
 from metricfit.types import FloatArray, IntArray
 
 

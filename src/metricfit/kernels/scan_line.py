@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from metricfit.kernels.scan_loops import Moving
+from metricfit.kernels.moving_rows import Moving
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 Kind = Literal["slope", "offset"]

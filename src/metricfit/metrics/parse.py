@@ -38,7 +38,7 @@ OF_PROBABILITIES = (
     "brier_score",
     "ece",
 )
-# What people write for what is read, by the sign that gives it away.
+# Common ways of writing that cannot be read: the characters that show them, and how to write it.
 HINTS = {
     "%": "shares are written as numbers: 0.9 for 90 %",
     "\u2265": "at least is written >=",
@@ -46,7 +46,7 @@ HINTS = {
     "=>": "at least is written >=",
     "=<": "at most is written <=",
 }
-# How an argument that is missing may be written.
+# How to write an argument that is missing.
 WRITTEN = {"c": "a class, as in {}('fraud')", "over": "an attribute, as in {}(over='region')"}
 
 
@@ -255,7 +255,7 @@ def _lacking(function: Callable[..., Metric], args: list[Any], named: dict[str, 
     """Return which arguments of a metric are missing, in words; empty where something else is wrong."""
     known = inspect.signature(function).parameters
     if not set(named) <= set(known):
-        return ""  # Python names the argument that there is not
+        return ""  # an argument that the metric does not have: the call says so itself
     parameters = list(known.values())[len(args) :]
     plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     lacking = [p.name for p in parameters if p.kind in plain and p.default is p.empty and p.name not in named]

@@ -14,6 +14,7 @@ from metricfit.calibration import fit as fit_calibration
 from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays, Rows, strata
 from metricfit.kernels import counting as kernels
+from metricfit.kernels.engine import Engine
 from metricfit.kernels.scan import Scan
 from metricfit.oracles.base import Counting, OracleBase, Vertex
 from metricfit.oracles.samples import draw_lots, drawn, fractions, sample_rows
@@ -67,7 +68,7 @@ class PluginOracle(OracleBase):
         self.settings = settings
         self.margins = soft_margins(rows, threads) if self.exact else rows.margins()
         self._counted: RowArrays = rows.soft() if self.exact else rows
-        self.engine: kernels.Engine = "auto"
+        self.engine: Engine = "auto"
 
     @property
     def effective_rows(self) -> float:

@@ -14,6 +14,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout
 from metricfit.data.validation import row_blocks
 from metricfit.kernels import counting as kernels
+from metricfit.kernels.engine import Engine
 from metricfit.kernels.settings import TUNED, Settings
 from metricfit.policy.mixture import Table
 from metricfit.policy.row_hash import UInt64Array
@@ -89,7 +90,7 @@ class RuleBook:
         return made
 
 
-def engine_for(work: int, settings: Settings = TUNED) -> kernels.Engine:
+def engine_for(work: int, settings: Settings = TUNED) -> Engine:
     """Return what decides: numba if it is loaded or there is enough work to load it for, else NumPy.
 
     Examples

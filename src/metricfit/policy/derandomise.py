@@ -29,10 +29,12 @@ from metricfit.kernels.counting import decide
 from metricfit.problem import Program
 from metricfit.types import FloatArray, IntArray
 
-# Points on the way from one rule to another that are tried at a time, how often the way is looked at more closely, and
-# how often each cell is looked at again.
+# Between two rules lie rules whose losses are means of theirs: how many of them are tried at a time, how often the best
+# stretch is searched more finely, and how often each cell is visited again.
 POINTS, ZOOMS, SWEEPS = 13, 2, 2
-# Ways that are tried in a cell of many rules.
+# In a cell of many rules, how many pairs of rules are searched between.
+WAYS = 12
+# In a cell of many rules, how many pairs of rules are searched between.
 WAYS = 12
 # How many rows a move of a column changes, and what a unit of violation costs in each round of moves: little at first,
 # because two moves that help together may each break a limit.

@@ -15,7 +15,7 @@ from metricfit.functions.sums import Sum
 from metricfit.metrics import Constraint
 from metricfit.types import FloatArray
 
-# Beyond the rounding of a metric's largest value.
+# A limit is out of reach if it is further than this beyond all values of its metric: rounding errors are smaller.
 OUT_OF_REACH = 1e-9
 
 

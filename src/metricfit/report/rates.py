@@ -10,15 +10,15 @@ from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate, wilson
 from metricfit.types import FloatArray
 
-Kind = Literal["decided", "recall", "precision"]
-KINDS: dict[Kind, str] = {
+RateKind = Literal["decided", "recall", "precision"]
+KINDS: dict[RateKind, str] = {
     "decided": "share decided {}",
     "recall": "recall of {}",
     "precision": "precision of {}",
 }
 
 
-def rate(confusion: Confusion, kind: Kind, decision: int, rows: float | None) -> Estimate:
+def rate(confusion: Confusion, kind: RateKind, decision: int, rows: float | None) -> Estimate:
     """Return a rate of one decision (of the class that it names) on a whole confusion tensor.
 
     Examples

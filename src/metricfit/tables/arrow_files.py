@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from metricfit.messages import rows_text, some
-from metricfit.tables.damage import check_columns, readable
-from metricfit.tables.formats import FORMATS, UNREADABLE, arrow, check_file, unreadable
+from metricfit.tables.damage import UNREADABLE, check_columns, readable, unreadable
+from metricfit.tables.formats import FORMATS, arrow, check_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,15 +151,18 @@ def _reading(path: str, kind: str = "") -> Iterator[None]:
     except UNREADABLE as error:
         if type(error) is ValueError:  # our own words
             raise
-        suffix = Path(path).suffix.lower()
-        raise unreadable(path, "arrow" if kind == "ipc" else FORMATS.get(suffix, "parquet"), error) from error
+        told = "Arrow" if kind == "ipc" else _kind_of(path)
+        raise unreadable(told, error, f"{path}: ") from error
 
 
 def _check_intact(table: Any, path: str) -> None:
     """Raise for a damaged column: offsets that lead out of the file would end the process."""
-    kind = FORMATS.get(Path(path).suffix.lower(), "parquet")
-    with readable(kind.title(), f"{path}: "):
+    with readable(_kind_of(path), f"{path}: "):
         check_columns(table)
+
+
+def _kind_of(path: str) -> str:
+    return FORMATS.get(Path(path).suffix.lower(), "parquet").title()
 
 
 def _paths(path: Any) -> tuple[list[str], str]:

@@ -13,7 +13,8 @@ from typing import IO, Any
 import numpy as np
 
 from metricfit.messages import brief, rows_text, some
-from metricfit.tables.formats import UNREADABLE, check_file, unreadable
+from metricfit.tables.damage import UNREADABLE, unreadable
+from metricfit.tables.formats import check_file
 
 # In a column of numbers these texts are missing values; elsewhere "NA" may well be a class or a country.
 MISSING_NUMBERS = ["", "nan", "NaN", "NAN", "NA", "N/A", "null", "NULL", "None"]
@@ -30,7 +31,7 @@ def _reading(path: str) -> Iterator[None]:
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror or error}") from error
     except UNREADABLE as error:
-        raise unreadable(path, "csv", error) from error
+        raise unreadable("CSV", error, f"{path}: ") from error
 
 
 def header(path: str | os.PathLike[str]) -> list[str]:

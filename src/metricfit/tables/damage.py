@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# What pandas and pyarrow raise for a damaged file; those of pyarrow are Python's own as well, of many kinds.
+# What pandas and pyarrow raise for a damaged file: pyarrow's errors are of many of Python's own classes.
 UNREADABLE = (ValueError, OSError, NotImplementedError, LookupError, TypeError, ArithmeticError, MemoryError)
 
 
@@ -27,16 +27,23 @@ def readable(kind: str, prefix: str = "") -> Iterator[None]:
     except UNREADABLE as error:
         if isinstance(error, OSError) and error.errno:  # the system's, not pyarrow's word for a bad file
             raise
-        why = f"it cannot be read as {kind}: {str(error).rstrip('.')}"
-        raise ValueError(f"{prefix}{why}; check that the file is complete and its ending right") from error
+        raise unreadable(kind, error, prefix) from error
 
 
-def intact(read: Callable[[], Iterable[Any]], kind: str, prefix: str = "") -> Iterator[Any]:
-    """Yield the record batches of pyarrow that a call returns; raise a ValueError for a damaged one."""
-    with readable(kind, prefix):
-        for batch in read():
-            check_columns(batch)
-            yield batch
+def unreadable(kind: str, error: Exception, prefix: str = "") -> ValueError:
+    """Return the error for a file that its library cannot read.
+
+    Examples
+    --------
+    >>> print(unreadable("CSV", ValueError("no header."), "a.csv: "))
+    a.csv: it cannot be read as CSV: no header; check that the file is complete and its ending right
+    """
+    told = str(error).rstrip(".")
+    if isinstance(error, UnicodeDecodeError):
+        told = f"byte 0x{error.object[error.start]:02x} is no text in UTF-8; save the table as UTF-8"
+    return ValueError(
+        f"{prefix}it cannot be read as {kind}: {told}; check that the file is complete and its ending right"
+    )
 
 
 def check_columns(table: Any) -> None:

@@ -16,8 +16,6 @@ FORMATS: dict[str, Format] = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
-# What pandas and pyarrow raise for a damaged file; those of pyarrow are Python's own as well, of many kinds.
-UNREADABLE = (ValueError, OSError, NotImplementedError, LookupError, TypeError, ArithmeticError, MemoryError)
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
@@ -45,22 +43,6 @@ def arrow(path: str | os.PathLike[str]) -> ModuleType:
             f'{path}: Parquet and Arrow files need pyarrow: pip install "metricfit[io]", or use a .csv file'
         ) from None
     return pyarrow
-
-
-def unreadable(path: str | os.PathLike[str], kind: Format, error: Exception) -> ValueError:
-    """Return the error for a file that its library cannot read.
-
-    Examples
-    --------
-    >>> print(unreadable("a.csv", "csv", ValueError("no header.")))
-    a.csv: it cannot be read as CSV: no header; check that the file is complete and its ending right
-    """
-    name = kind.upper() if kind == "csv" else kind.title()
-    told = str(error).rstrip(".")
-    if isinstance(error, UnicodeDecodeError):
-        told = f"byte 0x{error.object[error.start]:02x} is no text in UTF-8; save the table as UTF-8"
-    why = f"it cannot be read as {name}: {told}"
-    return ValueError(f"{path}: {why}; check that the file is complete and its ending right")
 
 
 def check_file(path: str | os.PathLike[str]) -> None:

@@ -8,8 +8,9 @@ from metricfit.methods import FEASIBLE, Iterate
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
-# So often is the share of the stricter mixture halved: it is then known to a millionth.
-HALVINGS = 20
+# So often is the share of the stricter mixture halved. The two mixtures are those of levels side by side, so a share
+# known to 1/4000 is a value known to about a millionth.
+HALVINGS = 12
 
 
 def between(program: Program, looser: Iterate, stricter: Iterate) -> Iterate | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from metricfit.methods import Method
 from metricfit.options import Options, check_options, threads
-from metricfit.oracles.base import Counting as Kind
+from metricfit.oracles.base import Counting
 from metricfit.oracles.choice import oracle_for
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 from metricfit.tradeoff.expectation import with_expected
@@ -29,7 +29,7 @@ def frontier(
     sensitive_features: Any = None,
     sample_weight: Any = None,
     method: str | Method = "auto",
-    confusion: Kind = "labels",
+    confusion: Counting = "labels",
     expect: bool = False,
     tol: float = 1e-4,
     max_calls: int | None = None,

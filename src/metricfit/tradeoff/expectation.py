@@ -9,8 +9,7 @@ from itertools import count
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.options import Options
-from metricfit.oracles.base import Counting as Kind
-from metricfit.oracles.base import OracleBase
+from metricfit.oracles.base import Counting, OracleBase
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.policy import Policy
 from metricfit.problem import Problem
@@ -62,7 +61,7 @@ class _Folds:
 
     def _trace(self, some: Rows) -> Frontier:
         front, given = self.front, self.oracle
-        kind: Kind = "calibrated" if given.calibrates else "model" if given.exact else "labels"
+        kind: Counting = "calibrated" if given.calibrates else "model" if given.exact else "labels"
         lists = [sorted({point.levels[i] for point in front}) for i in range(len(front.traded))]
         oracle = PluginOracle(some, kind, given.threads)
         return trace(

@@ -34,7 +34,7 @@ class Mixer:
     def __init__(self, oracle: Remembering, traded: tuple[Constraint, ...], options: Options) -> None:
         self.oracle, self.traded, self.options = oracle, traded, options
         self.shared: list[Shared] = []
-        self.mixtures: dict[Levels, Iterate] = {}
+        self.mixtures: dict[Levels, tuple[Shared, Iterate]] = {}
 
     def keep(self, problem: Problem, result: Result) -> None:
         """Take in the rules of a result, and all that were asked for on the way to it."""
@@ -48,6 +48,13 @@ class Mixer:
         for shared in self.shared:
             shared.keep(result.policy)
 
+    def settle(self, levels: Levels, result: Result) -> None:
+        """Take the policy of a level's own solve as its mixture."""
+        found = ((shared, shared.mixture_of(result.policy)) for shared in self.shared)
+        for shared, mixture in found:
+            if mixture is not None:
+                self.mixtures[levels] = shared, mixture
+
     def mix(self, levels: Levels, problem: Problem, prices: int) -> Result | None:
         """Return the best mixture of the rules there are and of those asked for; None if none keeps the limits."""
         before, started, tol = self.oracle.all_passes, perf_counter(), self.options.tol
@@ -56,23 +63,20 @@ class Mixer:
         if not kept:
             return None
         shared, mixture = min(kept, key=lambda one: one[0].at(problem).value(one[1].u))
-        self.mixtures[levels] = mixture
+        self.mixtures[levels] = shared, mixture
         return self._result(shared, problem, mixture, before, started)
 
     def between(self, levels: Levels, problem: Problem) -> Result | None:
-        """Return a mixture of the nearest looser and stricter levels'; None without such, and where labels are counted.
-
-        Labels say something of their own at each level, so that there is more to gain by mixing all rules anew.
-        """
-        if not self.shared or not self.shared[0].counting.exact:
-            return None
-        started, (shared, *_) = perf_counter(), self.shared
+        """Return a mixture of the nearest looser and stricter levels'; None without such, or if they share no rules."""
+        started = perf_counter()
         loose = [known for known in self.mixtures if looser(self.traded, known, levels)]
         strict = [known for known in self.mixtures if looser(self.traded, levels, known)]
         if not loose or not strict:
             return None
-        nearest = [min(some, key=lambda known: abs(known[0] - levels[0])) for some in (loose, strict)]
-        found = between(shared.at(problem), *(self.mixtures[known] for known in nearest))
+        (shared, looser_one), (other, stricter_one) = (
+            self.mixtures[min(some, key=lambda known: abs(known[0] - levels[0]))] for some in (loose, strict)
+        )
+        found = between(shared.at(problem), looser_one, stricter_one) if shared is other else None
         if found is None:
             return None
         return self._result(shared, problem, found, self.oracle.all_passes, started)

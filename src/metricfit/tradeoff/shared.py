@@ -13,6 +13,7 @@ from metricfit.methods.search.coordinate import Stage, polish, weights_of
 from metricfit.methods.search.corrective import merit
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.settings import SETTINGS
+from metricfit.oracles.base import mixed
 from metricfit.oracles.remembering import Remembering
 from metricfit.policy import Policy
 from metricfit.problem import Problem, Program
@@ -54,10 +55,23 @@ class Shared:
         for vertex in self.counting.take_new(self.program.layout):
             self.pool.add(vertex)
 
+    def mixture_of(self, policy: Policy) -> Iterate | None:
+        """Return a policy that was kept as a mixture of the pool's rules; None if its rules are of another kind."""
+        if policy.calibration != self.counting.calibration or policy.layout != self.program.layout:
+            return None
+        losses = policy.losses_for(self.program.axes, self.program.layout)
+        places = {vertex.loss.tobytes(): place for place, vertex in enumerate(self.pool.vertices)}
+        weights = np.zeros((len(policy.rules), len(self.pool.vertices)))
+        for rank, loss in enumerate(losses):
+            for cell, mixture in enumerate(policy.rules):
+                if rank < len(mixture):
+                    weights[cell, places[loss.tobytes()]] += mixture[rank].weight
+        return Iterate(weights, self.program.vector(mixed(self.pool.vertices, weights)))
+
     def at(self, problem: Problem) -> Program:
         """Return the program with the limits of a problem that differs in these only."""
         limits = tuple(
-            replace(limit, constraint=c)
+            limit if limit.constraint is c else replace(limit, constraint=c)
             for limit, c in zip(self.program.limits, problem.constraints, strict=True)
         )
         return replace(self.program, problem=problem, limits=limits)

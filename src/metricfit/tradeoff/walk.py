@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -23,13 +23,16 @@ from metricfit.tradeoff.mixer import Mixer
 from metricfit.tradeoff.monotone import point_of
 from metricfit.tradeoff.points import Point
 
-# So few levels are all solved. Of more, so many of one constraint and of a grid are; the others are mixed of their
-# rules.
+# Up to FEW levels are all solved. Of more levels ANCHORS are (of a grid GRID_ANCHORS), and the others are mixed from
+# the rules that these have found.
 FEW, ANCHORS, GRID_ANCHORS = 8, 3, 5
+# Where cells are told apart and labels are counted, limits are kept by labels and probabilities together. Mixtures of
+# rules that fit the labels best would not keep them so: this many levels are solved, and the others lie between them.
+SOLVED_BY_CELL = 4
 # About how many of the mixed levels ask for more rules (of a grid all do), and for how many at most. By exact counts
 # the levels between them are then mixed of these levels' mixtures, which costs ten-thousandths of the value.
 # Rules on calibrated and on given probabilities are asked for both, which takes longer: then fewer levels ask.
-PRICED, PRICED_TWICE, PRICES = 12, 8, 2
+PRICED, PRICED_TWICE, PRICES = 12, 8, 1
 # The strictest of the levels that are chosen here, as a share of the way to what can just be kept: at its very end the
 # only policies are extreme ones, and a solver's rounding decides whether there is one.
 REACH = 0.995
@@ -54,21 +57,56 @@ class Walker:
         order, single = list(product(*grid)), len(grid) == 1
         program = self._at(order[0]).bind(self.oracle.axes, self.oracle.margins)
         quick = len(order) > FEW and Pool.takes(program)
+        cautious = quick and single and program.by_cell and not (self.oracle.exact or self.oracle.calibrates)
         solved = anchors(order, ANCHORS if single else GRID_ANCHORS) if quick else order
         for levels in solved:
             self.visit(levels)
-        if quick:
-            # Levels that ask for rules come first: those between them then have the rules of both sides. These go from
-            # the strictest to the loosest, because the mixture of a stricter level keeps a looser one: a start for its
-            # solver.
+        if cautious:
+            for _ in range(SOLVED_BY_CELL - len(solved)):
+                self.visit(self._widest(order))
+            self._between(order)
+        elif quick:
+            # Levels that ask for rules come first: those between them then have the rules of both sides. The others go
+            # from the strictest to the loosest, because the mixture of a stricter level keeps a looser one: a start for
+            # its solver.
+            # Labels say something of their own at each level, so that there is more to gain by mixing all rules anew.
+            exact = single and bool(self.mixer.shared) and self.mixer.shared[0].counting.exact
             count = PRICED if len(self.mixer.shared) < 2 else PRICED_TWICE
-            asking = order[:: max(len(order) // count, 1)] if single else order
-            for levels in sorted({*asking, *solved}, key=order.index):
+            for levels in solved if single else order:
                 self._mix(levels, PRICES)
+            while single and len(self.points) < min(count, len(order)):
+                self._mix(self._widest(order), PRICES)
             for levels in reversed(order):
-                if levels not in self.points and not (single and self._interpolate(levels)):
+                if levels not in self.points and not (exact and self._interpolate(levels)):
                     self._mix(levels, 0)
         return [self.points[levels] for levels in order]
+
+    def _widest(self, order: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+        """Return the middle of the two known neighbours with the most between them: levels times the fall in value.
+
+        A curve bends where it falls, and a level that cannot be kept ends it: there levels are worth the most.
+        """
+        known = [place for place, levels in enumerate(order) if levels in self.points]
+        pairs = [(low, high) for low, high in pairwise(known) if high - low > 1]
+
+        def area(pair: tuple[int, int]) -> float:
+            ends = [self.points[order[place]].result for place in pair]
+            values = [result.value for result in ends if result is not None]
+            fall = abs(values[0] - values[1]) if len(values) == 2 else np.inf if values else -1.0
+            return fall * (pair[1] - pair[0])
+
+        low, high = max(pairs, key=area)
+        return order[(low + high) // 2]
+
+    def _between(self, order: Sequence[tuple[float, ...]]) -> None:
+        """Mix the solved levels' mixtures for the levels between them; solve where that does not help."""
+        for levels in self.points:
+            result = self.points[levels].result
+            if result is not None:
+                self.mixer.settle(levels, result)
+        for levels in reversed(order):
+            if levels not in self.points and not self._interpolate(levels) and not self._covered(levels):
+                self.visit(levels)
 
     def visit(self, levels: tuple[float, ...]) -> None:
         """Solve one level, unless a looser one could not be kept already."""

@@ -189,9 +189,11 @@ def _most_gain(
     seen = [expected_confusion(rows, made) for made in shares]
     values = [float(problem.objective(confusion)) for confusion in seen]
     gains = [-problem.sign * (value - values[0]) for value in values]
+    # A geometric mean of 0, which may be asked for (as a metric to minimise), has no slope: that of argmax is taken.
+    points = [confusion if value else seen[0] for confusion, value in zip(seen, values, strict=True)]
     sure = [
         gain >= errors * noise(raw.program, rows, confusion, made - shares[0])
-        for gain, errors, confusion, made in zip(gains, ERRORS, seen, shares, strict=True)
+        for gain, errors, confusion, made in zip(gains, ERRORS, points, shares, strict=True)
     ]
     place = max((place for place in range(3) if sure[place]), key=lambda place: (gains[place], -place))
     return (walk, best) if place == 2 else (raw, raw.single(place))

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 
-class Grid(str):
+class TextTable(str):
     """A table as text that still knows its rows.
 
     Examples
     --------
-    >>> Grid.of("a  1", [["a", "1"]]).rows
+    >>> TextTable.of("a  1", [["a", "1"]]).rows
     [['a', '1']]
     """
 
@@ -45,7 +45,7 @@ def render(console: Any, blocks: Sequence[str]) -> None:
     for place, block in enumerate(blocks):
         if place:
             console.print()
-        if not isinstance(block, Grid):
+        if not isinstance(block, TextTable):
             text = Text(block)
             text.highlight_regex(r"\b(optimal|proven|holds)\b", "green")
             text.highlight_regex(r"\b(estimated|unknown|max_calls|max_seconds|stopped|stalled)\b", "yellow")

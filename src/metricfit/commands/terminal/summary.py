@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metricfit.commands.terminal.printing import Grid
+from metricfit.commands.terminal.printing import TextTable
 from metricfit.types import FloatArray
 
 if TYPE_CHECKING:  # commands that solve nothing import nothing that does
@@ -96,7 +96,7 @@ def table(rows: Sequence[Sequence[str]], indent: str = "  ", widest: int = WIDES
             name = ""
         padded = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
         lines.append((indent + "  ".join((name.ljust(first), *padded))).rstrip())
-    return Grid.of("\n".join(lines), rows)
+    return TextTable.of("\n".join(lines), rows)
 
 
 def rates(confusion: Confusion) -> tuple[FloatArray, FloatArray, FloatArray]:

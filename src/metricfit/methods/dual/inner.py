@@ -23,7 +23,7 @@ NO_WEIGHTS = np.zeros(0)
 NUDGES = (0.0, 1e-8, 1e-6)
 
 
-class Answer(NamedTuple):
+class CheapestPoint(NamedTuple):
     """A cheapest point, its cost, and a lower bound of the cost."""
 
     u: FloatArray
@@ -47,13 +47,13 @@ class LinearStep:
         self.program.add_rows(widened, totals, totals)
         self.program.add_rows(rows, np.full(constants.size, -np.inf), -constants)
 
-    def __call__(self, cost: FloatArray) -> Answer:
+    def __call__(self, cost: FloatArray) -> CheapestPoint:
         """Return the cheapest point; raise `Unsolved` where there is none."""
         size = max(1.0, float(np.abs(cost).max(initial=0.0)))
         x, _ = self.program.minimise(cost / size)
         value = float(cost @ x)
         u = np.clip(x[: self.domain.low.size], self.domain.low, self.domain.high)
-        return Answer(u, value, value - 10 * TOLERANCE * (size + float(np.abs(cost).sum())))
+        return CheapestPoint(u, value, value - 10 * TOLERANCE * (size + float(np.abs(cost).sum())))
 
 
 class ConeProgram:
@@ -80,13 +80,13 @@ class ConeProgram:
             inside.append(matrix @ self.u == totals)
         self.problem = cp.Problem(cp.Minimize(cost), inside + translate.constraints)
 
-    def __call__(self, direction: FloatArray, weights: FloatArray = NO_WEIGHTS) -> Answer:
+    def __call__(self, direction: FloatArray, weights: FloatArray = NO_WEIGHTS) -> CheapestPoint:
         """Return the cheapest point; raise `Unsolved` where there is none."""
         size = max(1.0, float(np.abs(direction).max(initial=0.0)), float(weights.max(initial=0.0)))
         reach = np.maximum(np.abs(self.domain.low), np.abs(self.domain.high))
         inside = 1 + float(np.abs(direction).sum() + weights.sum()) / size
 
-        def solve(nudge: float) -> Answer:
+        def solve(nudge: float) -> CheapestPoint:
             moved = size * nudge * np.cos(np.arange(direction.size))
             self.direction.value, self.scale.value = (direction + moved) / size, 1 / size
             for parameter, weight in zip(self.weights, weights / size, strict=True):
@@ -94,6 +94,6 @@ class ConeProgram:
             value = cone.solve(self.problem, self.u)
             u = np.clip(self.u.value, self.domain.low, self.domain.high)
             bound = size * (value - 100 * TOLERANCE * inside) - float(np.abs(moved) @ reach)
-            return Answer(u, size * value, bound)
+            return CheapestPoint(u, size * value, bound)
 
         return first_solved(solve, NUDGES)

@@ -44,7 +44,7 @@ def distinct(walk: Walk) -> IntArray:
     return np.array(list(first.values()))
 
 
-class Pool(OracleBase):
+class KnownRules(OracleBase):
     """An oracle over the rules that a walk has found: for each cell the cheapest of them, exactly."""
 
     exact = True
@@ -70,7 +70,7 @@ class Pool(OracleBase):
 
 def mixture(program: Program, walk: Walk, rounds: int = ROUNDS) -> Iterate:
     """Return the best mixture, cell by cell, of all rules found: constraints first, then the objective."""
-    search = Walk(program, Pool(walk), tol=EXACT)
+    search = Walk(program, KnownRules(walk), tol=EXACT)
     columns = Columns(program)
     best: Iterate | None = None
     for iterate in _rounds(program, search, columns, rounds):

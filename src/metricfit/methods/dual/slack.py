@@ -24,13 +24,13 @@ from metricfit.functions.extremes import Largest
 from metricfit.functions.matrices import dense, used_columns
 from metricfit.functions.nonlinear import Smooth
 from metricfit.methods.dual.domain import Domain
-from metricfit.methods.dual.inner import Answer, ConeProgram, LinearStep
+from metricfit.methods.dual.inner import CheapestPoint, ConeProgram, LinearStep
 from metricfit.methods.master.curve import smooth_parts
 from metricfit.methods.master.polyhedron import Polyhedron, is_polyhedral
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
-Step = Callable[[FloatArray, FloatArray], Answer]
+Step = Callable[[FloatArray, FloatArray], CheapestPoint]
 
 
 def slack_step(program: Program, domain: Domain) -> Step:
@@ -44,7 +44,7 @@ def slack_step(program: Program, domain: Domain) -> Step:
         return _solver(program.objective, limits, domain)
     rest = _solver(Constant(np.zeros(1)), limits, domain)
 
-    def step(lam: FloatArray, mu: FloatArray) -> Answer:
+    def step(lam: FloatArray, mu: FloatArray) -> CheapestPoint:
         gain = lam - mean.cost
         others = gain.copy()
         others[mean.rates] = 0.0
@@ -53,7 +53,7 @@ def slack_step(program: Program, domain: Domain) -> Step:
             -gain[mean.rates] / mean.weight, domain.high[mean.rates]
         )
         own = mean.weight * mean.loss(u) + mean.constant - float(gain[mean.rates] @ u[mean.rates])
-        return Answer(u, own + value, own + bound)
+        return CheapestPoint(u, own + value, own + bound)
 
     return step
 
@@ -120,7 +120,8 @@ def harmonic(direction: FloatArray, high: FloatArray) -> FloatArray:
     order = np.argsort(-q * high)
     free = np.concatenate([[0.0], np.cumsum(q[order])])
     held = (1 / high).sum() - np.concatenate([[0.0], np.cumsum(1 / high[order])])
-    # With the m steepest rates below their ends s = held / (1 - free); the first m whose next stays is right.
+    # If the first m rates in this order are below their upper ends, s = held / (1 - free). The right m is the first for
+    # which the next rate stays at its end.
     s = held[:-1] / (1 - free[:-1])
     m = int(np.argmax(s * (q * high)[order] <= 1)) if np.any(s * (q * high)[order] <= 1) else q.size - 1
     return 1 / np.maximum(1 / high, s[m] * q)
@@ -176,7 +177,7 @@ CLOSED: dict[type, Callable[[FloatArray, FloatArray], FloatArray]] = {
 
 def _solver(goal: Node, limits: list[Largest], domain: Domain) -> Step:
     if isinstance(goal, Constant) and not limits:
-        return lambda lam, mu: Answer(u := domain.cheapest(-lam), -float(lam @ u), -float(lam @ u))
+        return lambda lam, mu: CheapestPoint(u := domain.cheapest(-lam), -float(lam @ u), -float(lam @ u))
     if not all(is_polyhedral(node) for node in (goal, *limits)):
         cone = ConeProgram(domain, goal, limits)
         return lambda lam, mu: cone(-lam, mu)
@@ -187,11 +188,11 @@ def _solver(goal: Node, limits: list[Largest], domain: Domain) -> Step:
     base = np.zeros(solve.size)
     base[: row.shape[1]] = dense(row).ravel()
 
-    def step(lam: FloatArray, mu: FloatArray) -> Answer:
+    def step(lam: FloatArray, mu: FloatArray) -> CheapestPoint:
         cost = base.copy()
         cost[: lam.size] -= lam
         cost[tops] += mu
         u, value, bound = solve(cost)
-        return Answer(u, value + float(constant[0]), bound + float(constant[0]))
+        return CheapestPoint(u, value + float(constant[0]), bound + float(constant[0]))
 
     return step

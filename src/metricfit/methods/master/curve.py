@@ -17,7 +17,7 @@ from metricfit.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class CurvedAndLinear:
     """``sum of weight * smooth + flat``; ``flat`` is a maximum of affine functions, or absent."""
 
     smooth: tuple[tuple[float, Smooth], ...]
@@ -44,24 +44,26 @@ class Parts:
         return abs(weight) * float(np.linalg.norm(smooth.atom.gradient(v)) / max(slope, TINY))
 
 
-def smooth_parts(goal: Node, weight: float = 1.0) -> Parts | None:
+def smooth_parts(goal: Node, weight: float = 1.0) -> CurvedAndLinear | None:
     """Split an objective into smooth atoms of affine functions and a polyhedral rest; None if impossible."""
     if is_polyhedral(goal, 1 if weight > 0 else -1):
-        return Parts((), Sum(((weight, goal),)))
+        return CurvedAndLinear((), Sum(((weight, goal),)))
     match goal:
         case Smooth() if is_polyhedral(goal.part, 1) and is_polyhedral(goal.part, -1):
-            return Parts(((weight, goal),), None)
+            return CurvedAndLinear(((weight, goal),), None)
         case Sum(terms, _):
             found = [smooth_parts(part, weight * c) for c, part in terms]
             whole = [part for part in found if part is not None]
             if len(whole) < len(found):
                 return None
             flats = tuple((1.0, part.flat) for part in whole if part.flat is not None)
-            return Parts(tuple(pair for part in whole for pair in part.smooth), Sum(flats) if flats else None)
+            return CurvedAndLinear(
+                tuple(pair for part in whole for pair in part.smooth), Sum(flats) if flats else None
+            )
     return None
 
 
-class Triplets(NamedTuple):
+class Hessian(NamedTuple):
     """A sparse matrix as lists of places and values; cheaper to put together than scipy's own."""
 
     row: IntArray
@@ -73,13 +75,13 @@ class Triplets(NamedTuple):
         return np.asarray(np.bincount(self.row, self.value * u[self.column], minlength=u.size), float)
 
 
-FLAT = Triplets(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+FLAT = Hessian(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 class Curve:
     """Value, gradient and Hessian of an objective's parts; of the stand-in where there is one."""
 
-    def __init__(self, parts: Parts, width: int) -> None:
+    def __init__(self, parts: CurvedAndLinear, width: int) -> None:
         self.parts, self.width = parts, width
         self.forms = [Polyhedron(width).form(smooth.part)[0] for _, smooth in parts.smooth]
 
@@ -90,14 +92,14 @@ class Curve:
         flat = self.parts.flat.scalar(u) if self.parts.flat is not None else 0.0
         return flat + sum(weight * smooth.scalar(u) for weight, smooth in self.parts.smooth)
 
-    def surprise(self, u: FloatArray, move: FloatArray, gradient: FloatArray, hessian: Triplets) -> float:
+    def surprise(self, u: FloatArray, move: FloatArray, gradient: FloatArray, hessian: Hessian) -> float:
         """Return by how much a move changes the smooth parts beyond what the model at u says."""
         flat = self.parts.flat
         bent = 0.0 if flat is None else flat.scalar(u + move) - flat.scalar(u)
         told = float(gradient @ move + move @ hessian.times(move) / 2)
         return self.merit(u + move) - self.merit(u) - bent - told
 
-    def model(self, u: FloatArray) -> tuple[FloatArray, Triplets]:
+    def model(self, u: FloatArray) -> tuple[FloatArray, Hessian]:
         """Return gradient and Hessian of the smooth parts."""
         gradient, pieces = np.zeros(self.width), []
         for (weight, smooth), form in zip(self.parts.smooth, self.forms, strict=True):
@@ -110,15 +112,15 @@ class Curve:
                 middle = weight * (np.diag(h.diagonal) + h.scale * np.outer(h.ray, h.ray))
             gradient += smooth.part.slope(u, slope)
             pieces.append(_pulled_back(middle, smooth.part, form))
-        return gradient, Triplets(*map(np.concatenate, zip(FLAT, *pieces, strict=True)))
+        return gradient, Hessian(*map(np.concatenate, zip(FLAT, *pieces, strict=True)))
 
 
-def _pulled_back(middle: FloatArray, part: Node, form: Any) -> Triplets:
+def _pulled_back(middle: FloatArray, part: Node, form: Any) -> Hessian:
     """Return ``form' middle form``, where a middle of one dimension is a diagonal."""
     if isinstance(part, Entries):
         places = np.arange(part.start, part.stop)
         if middle.ndim == 1:
-            return Triplets(places, places, middle)
-        return Triplets(np.repeat(places, places.size), np.tile(places, places.size), middle.ravel())
+            return Hessian(places, places, middle)
+        return Hessian(np.repeat(places, places.size), np.tile(places, places.size), middle.ravel())
     whole = sp.coo_array(form.T @ sp.csc_array(np.diag(middle) if middle.ndim == 1 else middle) @ form)
-    return Triplets(whole.row, whole.col, whole.data)
+    return Hessian(whole.row, whole.col, whole.data)

@@ -67,8 +67,8 @@ def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
         if first.value(iterate.u) < best:
             best, nearest = first.value(iterate.u), iterate.u
         yield replace(iterate, bound=-np.inf, multipliers=None)
-    # An exact oracle proves it, or leaves a hair open. When it has not, the solvers have failed, which says nothing of
-    # constraints.
+    # With an exact oracle, a bound above zero proves that the constraints conflict, and a bound just below the smallest
+    # violation says the same but for rounding. Where both are missing, the solvers failed and nothing is known.
     if best > FEASIBLE and (not walk.oracle.exact or bound > 0 or best - bound <= UNDECIDED):
         raise _diagnosis(program, walk, columns, nearest, walk.oracle.exact and bound > 0)
 
@@ -126,7 +126,7 @@ def _diagnosis(
 
 def _alone(program: Program, walk: Walk, columns: Columns, limit: Limit) -> float:
     violation = limit.violation(_least_violating(program, walk, columns, [limit]))
-    # A rate of nothing keeps its limit, though no value says so.
+    # A rate of no rows, 0 / 0, keeps its limit, though it has no value to compare.
     return min(violation, 0.0) if _smallest(program, walk, columns, [limit]) <= FEASIBLE else violation
 
 

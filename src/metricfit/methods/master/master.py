@@ -21,7 +21,7 @@ from metricfit.methods.base import Walk
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.cone import solve_cone, widened_cone
 from metricfit.methods.master.corners import Corners
-from metricfit.methods.master.curve import Curve, Parts, smooth_parts
+from metricfit.methods.master.curve import Curve, CurvedAndLinear, smooth_parts
 from metricfit.methods.master.mixtures import SPARE
 from metricfit.methods.master.polyhedron import Polyhedron, is_polyhedral
 from metricfit.methods.master.quadratic import QuadraticProgram
@@ -101,7 +101,7 @@ class Master:
         return self.walk is not None and self.walk.late
 
     @cached_property
-    def _parts(self) -> Parts | None:
+    def _parts(self) -> CurvedAndLinear | None:
         return smooth_parts(self.program.objective)
 
     @cached_property
@@ -120,7 +120,7 @@ class Master:
             body.limit(limit, limit.convex)
         return body
 
-    def _corner(self, parts: Parts, columns: Columns, alpha: FloatArray) -> Solution:
+    def _corner(self, parts: CurvedAndLinear, columns: Columns, alpha: FloatArray) -> Solution:
         """Minimise a maximum of affine functions: a linear program."""
         corners = self._corners if parts is self._parts else None
         if corners is None:
@@ -132,7 +132,7 @@ class Master:
         target, duals = corners.minimise(columns)
         return self._solution(parts, corners.body, columns, columns.normalised(target), duals)
 
-    def _newton(self, parts: Parts, columns: Columns, alpha: FloatArray) -> Solution:
+    def _newton(self, parts: CurvedAndLinear, columns: Columns, alpha: FloatArray) -> Solution:
         """Minimise smooth parts plus maxima of affine functions."""
         body = self._limits.copy()
         cost = body.row(parts.flat) if parts.flat is not None else np.zeros(0)
@@ -163,7 +163,7 @@ class Master:
         return self._solution(parts, body, columns, alpha, duals)
 
     def _solution(
-        self, parts: Parts, body: Polyhedron, columns: Columns, alpha: FloatArray, duals: FloatArray
+        self, parts: CurvedAndLinear, body: Polyhedron, columns: Columns, alpha: FloatArray, duals: FloatArray
     ) -> Solution:
         u = columns.u(alpha)
         split = body.split(np.maximum(duals, 0.0))
@@ -171,7 +171,7 @@ class Master:
         theta = {m: split[m] / split[m].sum() for m in body.maxima if split[m].sum() > 0}
         return Solution(alpha, u, tuple(split[limit] * scale for limit in self.program.limits), theta)
 
-    def _interior(self, parts: Parts, columns: Columns, alpha: FloatArray) -> FloatArray:
+    def _interior(self, parts: CurvedAndLinear, columns: Columns, alpha: FloatArray) -> FloatArray:
         """Return weights at which no rate is zero, if there are any: means of rates have no slope there."""
         u = columns.u(alpha)
         low = [smooth.part for _, smooth in parts.smooth if smooth.part.value(u).min() < 1e-6]

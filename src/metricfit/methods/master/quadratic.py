@@ -6,7 +6,7 @@ import numpy as np
 
 from metricfit.functions.matrices import dense, matrix_of
 from metricfit.methods.master.columns import Columns
-from metricfit.methods.master.curve import Triplets
+from metricfit.methods.master.curve import Hessian
 from metricfit.methods.master.mixtures import Mixtures, Solve
 from metricfit.methods.master.polyhedron import Polyhedron
 from metricfit.solvers import qp
@@ -21,7 +21,7 @@ class QuadraticProgram:
         self.mixtures: Mixtures | None = None
 
     def minimise(
-        self, gradient: FloatArray, hessian: Triplets, u: FloatArray, cost: FloatArray
+        self, gradient: FloatArray, hessian: Hessian, u: FloatArray, cost: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Minimise ``cost @ (v, t) + gradient @ (v - u) + (v - u) @ hessian @ (v - u) / 2``.
 
@@ -33,7 +33,7 @@ class QuadraticProgram:
         columns, matrix, constant = self.columns, self.columns.matrix, self.columns.program.constant
         count, width = len(columns), constant.size
         bent = np.bincount(hessian.row, minlength=width) > 0
-        # With many classes the columns are fewer than the entries that bend: then these are no unknowns.
+        # Entries of u that bend are unknowns of their own, unless they are more than the columns, as with many classes.
         apart = bent if bent.sum() <= count else np.zeros(width, bool)
         if self.mixtures is None:
             self.mixtures = Mixtures(columns.program, self.body, self.near, apart)

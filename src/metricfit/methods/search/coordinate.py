@@ -26,7 +26,7 @@ POINTS = 25
 # A decision, which of its weights, and in which cell (None: in all).
 Weight = tuple[int, Kind, int | None]
 # Lines of weights, by weight and reach, with what is known along them.
-Lines = dict[tuple[int, Kind, int | None, float | None], tuple[Line | None, Series | None]]
+KnownLines = dict[tuple[int, Kind, int | None, float | None], tuple[Line | None, Series | None]]
 
 
 class Stage(NamedTuple):
@@ -67,7 +67,7 @@ def polish(
         scan.statistic() if otherwise else vertex.statistic,
         _without_repeats(program, vertex.loss, weights_of(program, walk, vertex.loss)),
     )
-    lines: Lines = {}
+    lines: KnownLines = {}
     for stage in stages:
         before, rounds = _merit(program, program.vector(statistic), stage.penalty), stage.sweeps
         while rounds:
@@ -94,7 +94,7 @@ def _round(
     statistic: FloatArray,
     stage: Stage,
     wanted: Sequence[Weight],
-    lines: Lines,
+    lines: KnownLines,
 ) -> tuple[FloatArray, int]:
     """Move each weight in turn; return the statistic and the number of moves.
 

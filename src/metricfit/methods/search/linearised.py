@@ -24,7 +24,8 @@ from metricfit.types import FloatArray
 # Steps from one start, and oracle calls for each of them.
 STEPS = 20
 PRICINGS = 10
-# The planes are kept with so much to spare, since they are not the limits; and a step must gain so much of the way.
+# Tangent planes stand in for the limits and are only close to them, so each is kept with ROOM to spare. Outside the
+# limits, a step must take away at least the share GAIN of what is missing.
 ROOM = 1e-3
 GAIN = 1e-3
 

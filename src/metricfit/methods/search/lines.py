@@ -7,7 +7,7 @@ import numpy as np
 from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Scan
 from metricfit.kernels.scan_line import Line
-from metricfit.kernels.scan_loops import prefix
+from metricfit.kernels.sums_along_line import prefix
 from metricfit.methods.base import Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.search.settings import SETTINGS, Settings

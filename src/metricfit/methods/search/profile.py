@@ -17,10 +17,10 @@ from metricfit.functions.expression import Constant, Entries, Node, nodes_of
 from metricfit.functions.matrices import dense, quick
 from metricfit.functions.nonlinear import Quotient
 from metricfit.functions.sums import Sum, Total
-from metricfit.kernels.counting import Engine
+from metricfit.kernels.engine import Engine
 from metricfit.kernels.scan import Scan
 from metricfit.kernels.scan_line import Line
-from metricfit.kernels.scan_loops import NO_WEIGHT, entries_along, ratio, ratio_sums
+from metricfit.kernels.sums_along_line import NO_WEIGHT, entries_along, ratio, ratio_sums
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray, IntArray
 
@@ -223,7 +223,7 @@ def _violation(limit: Limit, metric: Node, points: FloatArray) -> FloatArray:
     excess = (
         value - limit.constraint.limit if limit.constraint.sense == "<=" else limit.constraint.limit - value
     )
-    if isinstance(metric, Quotient):  # a rate of nothing keeps every limit
+    if isinstance(metric, Quotient):  # a rate of no rows, 0 / 0, keeps every limit
         excess = np.where(metric.under.value(points)[:, 0] <= 0, 0.0, excess)
     return excess
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from metricfit.data.attributes import read_attributes
+from metricfit.data.columns import some_rows
 from metricfit.data.validation import check_lengths
 
 
@@ -115,15 +116,11 @@ def _sliced(name: str, data: Any, first: str, rows: list[int] | None) -> list[An
     if name == "sensitive_features":
         columns = {key: _array(column) for key, column in read_attributes(data).items()}
         check_lengths(**{first: sum(rows)}, **{f"{name} column {key!r}": c for key, c in columns.items()})
-        return [{key: _cut(column, cut) for key, column in columns.items()} for cut in cuts]
+        return [{key: some_rows(column, cut) for key, column in columns.items()} for cut in cuts]
     data = _array(data)
     check_lengths(**{first: sum(rows), name: data})
-    return [_cut(data, cut) for cut in cuts]
+    return [some_rows(data, cut) for cut in cuts]
 
 
 def _array(column: Any) -> Any:
     return np.asarray(column) if isinstance(column, list | tuple) else column
-
-
-def _cut(column: Any, cut: slice) -> Any:
-    return getattr(column, "iloc", column)[cut]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from metricfit.data.attributes import read_attributes
-from metricfit.data.columns import factorize, sort_key
+from metricfit.data.columns import factorize, some_rows, sort_key
 from metricfit.data.labels import class_labels
 from metricfit.data.validation import check_lengths, row_blocks
 from metricfit.oracles.settings import TUNED, Settings
@@ -147,8 +147,8 @@ class MappedArray:
     def parts(self, settings: Settings = TUNED) -> Iterator[Part]:
         """Yield labels, attributes and weights of the rows of each block."""
         for cut in self._cuts(settings):
-            features = {name: _cut(column, cut) for name, column in self.features.items()} or None
-            yield Part(_cut(self.y, cut), features, None if self.weight is None else self.weight[cut])
+            features = {name: some_rows(column, cut) for name, column in self.features.items()} or None
+            yield Part(some_rows(self.y, cut), features, None if self.weight is None else self.weight[cut])
 
     def blocks(self, settings: Settings = TUNED) -> Iterator[FloatArray]:
         """Yield views of the mapped file; a view may be used until the next but one is asked for."""
@@ -180,15 +180,11 @@ class MappedArray:
         self.map.madvise(advice, start, high - start)
 
 
-def _cut(column: Any, cut: slice) -> Any:
-    return getattr(column, "iloc", column)[cut]
-
-
 def _distinct(y: Any, cuts: list[slice]) -> list[Label] | None:
     """Return the distinct labels; None for integers, which need no names."""
     if getattr(getattr(y, "dtype", None), "kind", "") in "iu" and hasattr(y, "__array__"):
         return None
     values: set[Label] = set()
     for cut in cuts:
-        values.update(factorize(_cut(y, cut), "y")[0])
+        values.update(factorize(some_rows(y, cut), "y")[0])
     return sorted(values, key=sort_key)

@@ -13,7 +13,7 @@ from metricfit.policy import Policy
 from metricfit.report.expected import of_most_probable, of_policy, rows_for
 from metricfit.report.pictures.display import Display
 from metricfit.report.pictures.style import Style, plain
-from metricfit.report.rates import KINDS, Kind, rate
+from metricfit.report.rates import KINDS, RateKind, rate
 from metricfit.result import Result
 from metricfit.types import Label
 
@@ -59,7 +59,7 @@ class GroupsDisplay(Display):
         over: str | None = None,
         decision: Label | None = None,
         rows: float | None = None,
-        kinds: tuple[Kind, ...] = ("decided", "recall", "precision"),
+        kinds: tuple[RateKind, ...] = ("decided", "recall", "precision"),
     ) -> None:
         names = after.cells.names
         if not names:
@@ -141,7 +141,7 @@ class GroupsDisplay(Display):
         """Wider with more rates, higher with more groups."""
         return 1.4 + 2.7 * self.panels, 1.7 + 0.34 * len(self.groups)
 
-    def rates(self, kind: Kind, before: bool = False) -> list[Estimate]:
+    def rates(self, kind: RateKind, before: bool = False) -> list[Estimate]:
         """Return a rate in each group that is shown."""
         confusion = self.before if before else self.after
         assert confusion is not None
