@@ -146,7 +146,8 @@ class Mixtures:
         """
 
         def complete(slack: FloatArray) -> tuple[FloatArray, FloatArray]:
-            least, added = begin(slack), np.flatnonzero(self.inside)
+            least = begin(slack)
+            added: IntArray = np.flatnonzero(self.inside)
             while True:
                 x, multipliers = least(added)
                 alpha, t = x[self.head_size :], x[self.kept.size : self.head_size]
