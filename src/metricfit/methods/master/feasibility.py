@@ -18,6 +18,7 @@ from metricfit.methods.base import FEASIBLE, Exhausted, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.generation import best_mixture, generate
 from metricfit.methods.master.master import Master
+from metricfit.methods.master.mixtures import FEW_ROWS
 from metricfit.methods.master.polyhedron import is_polyhedral
 from metricfit.methods.starts import constant_rules
 from metricfit.problem import Limit, Program
@@ -36,11 +37,11 @@ MOST_SETS = 200
 def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
     """Return the problem of making the largest constraint function as small as possible, or as is needed.
 
-    Flat limits need no more than a little room: at the least violation thousands of rows would meet, all of them in the
+    Many flat rows need no more than a little room: at the least violation thousands of them would meet, all in the
     linear program. From the edge of a curved limit there may be no straight way on, so the start is deep inside.
     """
     nodes: tuple[Node, ...] = tuple(limit.convex for limit in limits)
-    if all(map(is_polyhedral, nodes)):
+    if sum(node.size for node in nodes) > FEW_ROWS and all(map(is_polyhedral, nodes)):
         nodes = (*nodes, Constant(np.array([-2 * ROOM])))
     return replace(program, objective=Largest(Stack(nodes)), limits=())
 
