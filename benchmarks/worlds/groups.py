@@ -21,7 +21,12 @@ LIMITS = {
     "parity": mf.demographic_parity(over="group") <= 0.03,
     "odds": mf.equalized_odds(over="group") <= 0.05,
 }
-WAYS = {"default": {}, "calibrated": {"confusion": "calibrated"}, "model": {"confusion": "model"}}
+WAYS = {
+    "default": {},
+    "local": {"method": "local"},  # plain counted labels
+    "calibrated": {"confusion": "calibrated"},
+    "model": {"confusion": "model"},
+}
 
 
 def on_new_rows(result, s: Split, limit) -> list[float]:

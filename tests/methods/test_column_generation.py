@@ -139,6 +139,20 @@ def test_mixes_cell_by_cell():
     assert sorted(map(len, mixed)) == [1] * 11 + [2]
 
 
+def test_more_rows_than_enter_the_program_at_a_time():
+    """Equalized odds of 20 groups of 6 classes are 1,440 rows; the bound, which the oracle proves, knows them all."""
+    random = np.random.default_rng(0)
+    proba, group = random.dirichlet(np.ones(6), 1000), random.integers(0, 20, 1000)
+    y = (proba.cumsum(axis=1) < random.random((1000, 1))).sum(axis=1).clip(max=5)
+    limit = mf.equalized_odds("group") <= 0.05
+    found = mf.optimize(
+        proba, y, "accuracy", [limit], sensitive_features={"group": group}, confusion="model", tol=TOL
+    )
+    assert found.constraints[0].violation <= 1e-9
+    assert found.status == "optimal"
+    assert found.gap <= TOL
+
+
 def test_is_the_default_for_everything_convex():
     assert next(iter(METHODS)) == "column_generation"
     assert {solved(name).method for name in PROBLEMS} == {"column_generation"}

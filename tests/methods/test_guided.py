@@ -207,3 +207,22 @@ def test_limits_on_small_groups_are_kept_by_labels_and_nearly_so_on_new_rows():
         table = found.policy.evaluate(new, new_y, [worst], sensitive_features=new_group)
         reached.append(float(table["value"].iloc[0]))
     assert np.mean(reached) >= 0.55, reached
+
+
+@pytest.mark.parametrize("options", [{}, {"to": "pairs"}, {"to": "pairs", "as_ratio": True}])
+def test_a_group_without_rows_of_a_class_gives_the_class_up_under_predictive_parity(options):
+    """Its precision there is 0 in any other case; the other attributes make cells that the constraint does not know."""
+    random = np.random.default_rng(6)
+    proba = random.dirichlet(np.ones(3), 2500)
+    y = (proba.cumsum(axis=1) < random.random((2500, 1))).sum(axis=1).clip(max=2)
+    region, sex = random.choice(["n", "s", "w"], 2500, p=[0.6, 0.3, 0.1]), random.choice(["F", "M"], 2500)
+    lacks = region == "w"
+    y[lacks & (y == 2)] = 0
+    plain = np.where(lacks[:, None] & (np.arange(3) == 2), -1.0, proba).argmax(axis=1)
+    parity = mf.predictive_parity("region", c=2, **options)
+    by_hand = parity(mf.Confusion.from_predictions(y, plain, {"region": region}))
+    limit = parity >= 0.8 if "as_ratio" in options else parity <= 0.05
+    assert by_hand >= 0.8 if "as_ratio" in options else by_hand <= 0.05
+    found = mf.optimize(proba, y, "accuracy", [limit], sensitive_features={"region": region, "sex": sex})
+    assert found.constraints[0].violation <= 1e-9
+    assert found.value >= np.mean(plain == y) - 1e-12

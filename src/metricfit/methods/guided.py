@@ -21,7 +21,7 @@ from metricfit.methods.search.corrective import descend_within, merit
 from metricfit.methods.search.lines import Lines, trust_in
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.settings import SETTINGS, Settings
-from metricfit.methods.starts import argmax_loss, balanced_loss
+from metricfit.methods.starts import argmax_loss, plain_losses
 from metricfit.problem import Program
 
 # The polish of a rule: violations cost little at first, so that a rule may leave the constraints for a better way in.
@@ -71,7 +71,7 @@ class Guided(Method):
                 f"{self.name} needs an oracle that can count rows by their probabilities; use another method"
             )
         guide, last = Guide(program, walk, soft, self.settings), None
-        plain = [argmax_loss(program), balanced_loss(program, walk.oracle.margins)]
+        plain = plain_losses(program, walk.oracle.margins)
         for loss in plain:  # counted first: a small budget ends with the better of them
             guide.ask(loss)
         for last in guide.rounds():

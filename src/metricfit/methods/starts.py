@@ -45,6 +45,18 @@ def balanced_loss(program: Program, margins: FloatArray) -> FloatArray:
     return diagonal_loss(program, np.divide(1.0, prior, out=np.zeros(prior.size), where=prior > 0))
 
 
+def plain_losses(program: Program, margins: FloatArray) -> list[FloatArray]:
+    """Return the losses of plain rules: Plugin[0-1], Plugin(bal), and where cells lack a class argmax without it there.
+
+    By labels a class is never right in a cell without rows of it, and its precision there is 0 unless it is given up.
+    """
+    losses = [argmax_loss(program), balanced_loss(program, margins)]
+    there = margins > 0
+    if np.any(there != there.any(axis=0)):
+        losses.append(diagonal_loss(program, there.astype(float)))
+    return losses
+
+
 def first_rules(program: Program, walk: Walk) -> None:
     """Ask for Plugin(bal) and Plugin[0-1], unless there are rules to start from."""
     if not walk.vertices:

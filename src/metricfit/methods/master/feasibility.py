@@ -11,12 +11,15 @@ from math import comb
 import numpy as np
 
 from metricfit.exceptions import InfeasibleError
+from metricfit.functions.expression import Constant, Node
 from metricfit.functions.extremes import Largest
 from metricfit.functions.sums import Stack, Sum
 from metricfit.methods.base import FEASIBLE, Exhausted, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.generation import best_mixture, generate
 from metricfit.methods.master.master import Master
+from metricfit.methods.master.mixtures import FEW_ROWS
+from metricfit.methods.master.polyhedron import is_polyhedral
 from metricfit.methods.starts import constant_rules
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray
@@ -32,14 +35,22 @@ MOST_SETS = 200
 
 
 def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
-    """Return the problem of making the largest constraint function as small as possible."""
-    nodes = tuple(limit.convex for limit in limits)
+    """Return the problem of making the largest constraint function as small as possible, or as is needed.
+
+    Many flat rows need no more than a little room: at the least violation thousands of them would meet, all in the
+    linear program. From the edge of a curved limit there may be no straight way on, so the start is deep inside.
+    """
+    nodes: tuple[Node, ...] = tuple(limit.convex for limit in limits)
+    if sum(node.size for node in nodes) > FEW_ROWS and all(map(is_polyhedral, nodes)):
+        nodes = (*nodes, Constant(np.array([-2 * ROOM])))
     return replace(program, objective=Largest(Stack(nodes)), limits=())
 
 
-def lower_violation(program: Program, walk: Walk, columns: Columns, target: float) -> Iterator[Iterate]:
+def lower_violation(
+    program: Program, walk: Walk, columns: Columns, target: float, master: Master | None = None
+) -> Iterator[Iterate]:
     """Minimise a phase-one objective until its target is reached or out of reach, or nothing is gained."""
-    for iterate in generate(program, walk, columns, tol=FEASIBLE):
+    for iterate in generate(program, walk, columns, tol=FEASIBLE, master=master):
         yield iterate
         value = program.value(iterate.u)
         if value <= target or iterate.bound > FEASIBLE or value - iterate.bound <= FEASIBLE:
@@ -58,11 +69,12 @@ def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
     add_constants(program, walk, columns)
     first = phase_one(program, program.limits)
     best, bound, nearest = np.inf, -np.inf, program.uniform(walk.oracle.margins)
-    mixed = best_mixture(Master(first, walk), columns, np.ones(len(columns)))
+    master = Master(first, walk)
+    mixed = best_mixture(master, columns, np.ones(len(columns)))
     if first.value(mixed.u) <= -ROOM:  # no call is needed
         yield Iterate(columns.weights(mixed.alpha, len(walk.vertices)), mixed.u)
         return
-    for iterate in lower_violation(first, walk, columns, -ROOM):
+    for iterate in lower_violation(first, walk, columns, -ROOM, master):
         bound = max(bound, iterate.bound)
         if first.value(iterate.u) < best:
             best, nearest = first.value(iterate.u), iterate.u

@@ -27,13 +27,16 @@ def generate(
     columns: Columns,
     start: Iterate | None = None,
     tol: float | None = None,
+    master: Master | None = None,
 ) -> Iterator[Iterate]:
     """Generate columns from given ones, of which a mixture must keep the constraints: ``start``, if it is known.
 
-    Without a new column it ends where value and bound are within ``tol``, by default that of the walk.
+    Without a new column it ends where value and bound are within ``tol``, by default that of the walk. A master that
+    has solved this program before goes on from there.
     """
     tol = walk.tol if tol is None else tol
-    master, pricing, ageing = Master(program, walk), Pricing(program, walk, columns), Ageing(columns)
+    master = Master(program, walk) if master is None else master
+    pricing, ageing = Pricing(program, walk, columns), Ageing(columns)
     alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
     previous, last, stuck = None, np.inf, 0
     while True:
