@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from populations import Case, Population, of_data, of_generated
+from populations import Case, Population, of_data, of_generated, of_others
 
 import metricfit as mf
 from metricfit.exceptions import UnconfirmedError
@@ -123,6 +123,9 @@ def main() -> None:
     parser.add_argument(
         "--data", nargs="+", default=[], help="data sets of the paper, in place of generated rows"
     )
+    parser.add_argument(
+        "--others", action="store_true", help="other generated rows, on which nothing was tuned"
+    )
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS, help="what to look at")
     parser.add_argument(
         "--expected",
@@ -142,7 +145,8 @@ def main() -> None:
         cases: dict[str, Case] = {}
         for name in options.data:
             cases |= of_data(name)
-        cases = cases if options.data else of_generated()
+        if not options.data:
+            cases = of_others() if options.others else of_generated()
         cases = {
             n: c for n, c in cases.items() if not options.only or any(part in n for part in options.only)
         }
