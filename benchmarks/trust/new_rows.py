@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from populations import Case, Population, of_data, of_generated
+from populations import Case, Population, of_data, of_generated, of_others
 
 import metricfit as mf
 from metricfit.exceptions import UnconfirmedError
@@ -97,18 +97,19 @@ def line(name: str, draws: list[dict[str, Any]]) -> str:
     bar = 0.05 + 2 * np.sqrt(0.05 * 0.95 / max(len(sure), 1))
     price = np.mean([d["plain"]["value"] - d["0.95"]["value"] for d in sure]) if sure else np.nan
     none = sum("0.95" in d and d["0.95"] is None for d in answered)
-    covered = share([d["covered"] for d in answered if "covered" in d])
+    intervals = [d["covered"] for d in answered if "covered" in d]
+    covered = share(intervals)
     held = share([one for d in answered for one in d.get("held", ())])
     cost = np.median([d["cost"] for d in answered if "cost" in d] or [np.nan])
     return (
         f"| {name} | {len(answered)} | {broken('plain')} | {broken('0.5')} | {broken('0.95')} | {bar:.3f} | {none} | "
-        f"{price:+.4f} | {covered} | {held} | {cost:.1f} |"
+        f"{price:+.4f} | {len(intervals)} | {covered} | {held} | {cost:.1f} |"
     )
 
 
 HEAD = (
-    "| problem | draws | broken without | with 0.5 | with 0.95 | bar | no answer | price | value covered | constraints "
-    "covered | cost of `expected`, in solves |\n|---|---|---|---|---|---|---|---|---|---|---|"
+    "| problem | draws | broken without | with 0.5 | with 0.95 | bar | no answer | price | draws of "
+    "`expected` | value covered | constraints covered | its cost, in solves |\n" + "|---" * 12 + "|"
 )
 
 
@@ -122,7 +123,16 @@ def main() -> None:
     parser.add_argument(
         "--data", nargs="+", default=[], help="data sets of the paper, in place of generated rows"
     )
+    parser.add_argument(
+        "--others", action="store_true", help="other generated rows, on which nothing was tuned"
+    )
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS, help="what to look at")
+    parser.add_argument(
+        "--expected",
+        type=int,
+        default=None,
+        help="of how many draws to look at `expected`; by default of all",
+    )
     parser.add_argument("--out", type=Path, default=Path("new_rows.jsonl"))
     parser.add_argument("--table", action="store_true", help="print the table of what is in the file")
     options = parser.parse_args()
@@ -135,7 +145,8 @@ def main() -> None:
         cases: dict[str, Case] = {}
         for name in options.data:
             cases |= of_data(name)
-        cases = cases if options.data else of_generated()
+        if not options.data:
+            cases = of_others() if options.others else of_generated()
         cases = {
             n: c for n, c in cases.items() if not options.only or any(part in n for part in options.only)
         }
@@ -143,7 +154,9 @@ def main() -> None:
             for name, case in cases.items():
                 if draw in done.setdefault(name, {}):
                     continue
-                done[name][draw] = run(case, options.rows, draw, options.parts)
+                late = options.expected is not None and draw >= options.expected
+                parts = [part for part in options.parts if not (late and part == "expected")]
+                done[name][draw] = run(case, options.rows, draw, parts)
                 with options.out.open("a") as file:
                     file.write(json.dumps({"problem": name, "draw": draw, "found": done[name][draw]}) + "\n")
     print(HEAD)

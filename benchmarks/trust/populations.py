@@ -87,3 +87,63 @@ def of_data(name: str) -> dict[str, Case]:
     if whole.group is not None:
         found[f"{name}, parity"] = (whole, [mf.demographic_parity(over="group") <= 0.1])
     return found
+
+
+def several_classes(classes: int = 5, size: int = 100_000) -> Population:
+    """Classes of a softmax, the last the rarest; the probabilities are too sure of themselves."""
+    rng = np.random.default_rng(105)
+    scores = rng.normal(size=(size, 4)) @ (1.2 * rng.normal(size=(4, classes))) - 0.3 * np.arange(classes)
+    chance = _softmax(scores)
+    y = (chance.cumsum(axis=1) < rng.random((size, 1))).sum(axis=1)
+    return Population(_softmax(1.4 * scores + 0.2 * rng.normal(size=classes)), y, None)
+
+
+def with_ties(size: int = 100_000) -> Population:
+    """Two classes, heavy tails, probabilities of three digits that are too sure of themselves."""
+    rng = np.random.default_rng(301)
+    score = rng.standard_t(4, size=size)
+    y = (rng.random(size) < 1 / (1 + np.exp(1.5 - 1.4 * score))).astype(int)
+    shown = np.clip(np.round(1 / (1 + np.exp(1.2 - 1.9 * score)), 3), 0.001, 0.999)
+    return Population(np.stack([1 - shown, shown], axis=1), y, None)
+
+
+def shifted_groups(groups: int, rare: float, slope: float, shift: float, size: int = 100_000) -> Population:
+    """Two classes, groups of one size whose scores differ."""
+    rng = np.random.default_rng(200 + groups)
+    group = rng.choice(groups, size)
+    score = rng.normal(size=size) + shift * np.linspace(-0.5, 0.5, groups)[group]
+    y = (rng.random(size) < 1 / (1 + np.exp(rare - slope * score))).astype(int)
+    shown = 1 / (1 + np.exp(0.8 * rare - 1.2 * slope * score))
+    return Population(np.stack([1 - shown, shown], axis=1), y, group)
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def of_others() -> dict[str, Case]:
+    """Return problems on other generated rows, with limits that bind: what `confidence=0.5` is judged by."""
+    populations = {
+        "five classes": several_classes(),
+        "ties": with_ties(),
+        "three groups": shifted_groups(3, 1.0, 2.2, 1.0),
+        "two groups": shifted_groups(2, 0.3, 1.1, 0.6),
+    }
+    found: dict[str, Case] = {}
+    for name, whole in populations.items():
+        last = int(np.argmin(np.bincount(whole.y)))
+        given = {"classes": range(whole.proba.shape[1]), "sensitive_features": whole.group}
+        free = mf.optimize(whole.proba, whole.y, "g_mean", confusion="calibrated", **given).confusion
+        recall, precision, coverage = mf.recall(last), mf.precision(last), mf.coverage(last)
+        found[f"{name}, recall floor"] = (whole, [recall >= round(recall(free) + 0.06, 3)])
+        if whole.group is not None:
+            parity = mf.demographic_parity(over="group")
+            found[f"{name}, parity"] = (whole, [parity <= round(max(0.3 * parity(free), 0.03), 3)])
+            continue
+        found[f"{name}, precision floor"] = (
+            whole,
+            [precision >= round(0.7 * precision(free) + 0.3, 3)],
+        )
+        found[f"{name}, coverage"] = (whole, [coverage <= round(0.75 * coverage(free), 4)])
+    return found

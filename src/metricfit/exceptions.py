@@ -181,8 +181,10 @@ class UnconfirmedError(ValueError):
             if reached >= 0.5
             else ""
         )
+        # One half is judged by folds of all rows, see metricfit.trust.by_folds.
+        judging = "kept apart" if level > 0.5 else "in folds"
         super().__init__(
-            f"confidence={level:g}: the {kept:,} rows kept apart do not confirm {'; '.join(constraints)}{would}. {need}"
+            f"confidence={level:g}: the {kept:,} rows {judging} do not confirm {'; '.join(constraints)}{would}. {need}"
         )
 
     def __reduce__(self) -> Any:

@@ -84,8 +84,10 @@ def test_the_rules_alone_are_judged_by_all_rows_too():
 def test_less_confidence_is_bolder():
     high = [mf.recall(1) >= 0.9]  # more than the best G-mean has
     sure, bold = (mf.optimize(PROBA[:3000], Y[:3000], "g_mean", high, confidence=c) for c in (0.95, 0.5))
-    assert bold.confidence.constraints[0].margin < sure.confidence.constraints[0].margin
-    assert bold.expected.value > sure.expected.value
+    assert 0.9 <= bold.constraints[0].value < sure.constraints[0].value
+    assert bold.value > sure.value
+    there = [one.policy.evaluate(PROBA, Y, "g_mean")["value"][0] for one in (sure, bold)]
+    assert there[1] > there[0]
 
 
 class Above:

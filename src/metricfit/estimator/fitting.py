@@ -24,7 +24,8 @@ from metricfit.options import Options, threads
 from metricfit.oracles import PluginOracle, RetrainOracle
 from metricfit.problem import Problem
 from metricfit.result import Result
-from metricfit.solving import confirmed, optimize, solve, with_expected
+from metricfit.solving import confirmed, confirmed_by_folds, optimize, solve, with_expected
+from metricfit.trust.by_folds import EVEN
 from metricfit.trust.confidence import FROZEN_SHARE, MODEL_SHARE, kept_apart
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
 from metricfit.types import FloatArray, IntArray
@@ -82,7 +83,12 @@ def fit_rows(
     )
     if clf.oracle == "retrain":
         return _retrained(clf, rows, problem, features, seed)
-    if clf.confidence is not None and problem.constraints:
+    unseen_by_model = _frozen(clf) or clf.cv is not None
+    if (
+        clf.confidence is not None
+        and problem.constraints
+        and not (clf.confidence <= EVEN and unseen_by_model)
+    ):
         return _confirmed(clf, rows, problem, clf.confidence, seed)
     if clf.blind:
         model, held_out = fit_joint(
@@ -175,8 +181,12 @@ def _confirmed(
     held_out, weights = OutOfFold(tuning[held_out.rows], held_out.proba), held_out.weights(some.weights)
     tuned = judged(held_out.rows, held_out.proba, weights)
     test = judged(kept, class_proba(model, others.X, rows.classes), others.weights)
-    oracle = PluginOracle(tuned, clf.confusion, threads(clf.n_jobs))
-    result = confirmed(problem, oracle, test, float(level), _options(clf, seed))
+    if level <= EVEN:  # folds of the rows that the model has not seen
+        oracle = PluginOracle(test, clf.confusion, threads(clf.n_jobs))
+        result = confirmed_by_folds(problem, oracle, _options(clf, seed))
+    else:
+        oracle = PluginOracle(tuned, clf.confusion, threads(clf.n_jobs))
+        result = confirmed(problem, oracle, test, float(level), _options(clf, seed))
     return Fitted(model, rows.classes, result, held_out)
 
 
@@ -214,6 +224,7 @@ def _tuned(
         missing=clf.missing,
         unseen=clf.unseen,
         expect=True,
+        confidence=clf.confidence,
         tol=clf.tol,
         max_calls=clf.max_calls,
         max_seconds=clf.max_seconds,

@@ -34,8 +34,6 @@ from metricfit.types import FloatArray, IntArray
 POINTS, ZOOMS, SWEEPS = 13, 2, 2
 # In a cell of many rules, how many pairs of rules are searched between.
 WAYS = 12
-# In a cell of many rules, how many pairs of rules are searched between.
-WAYS = 12
 # How many rows a move of a column changes, and what a unit of violation costs in each round of moves: little at first,
 # because two moves that help together may each break a limit.
 MOVED, TOLLS = (1, 3, 10, 30, 100, 300), (2.0, 2.0, 4.0, 8.0, 16.0, np.inf, np.inf)

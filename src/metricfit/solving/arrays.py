@@ -25,8 +25,9 @@ from metricfit.result import Result
 from metricfit.result.few_rows import warn_of_few_rows
 from metricfit.result.groups import groups_of
 from metricfit.solving.door import solve
-from metricfit.solving.new_rows import confirmed, with_expected
+from metricfit.solving.new_rows import confirmed, confirmed_by_folds, with_expected
 from metricfit.solving.unseen import with_overall
+from metricfit.trust.by_folds import EVEN
 from metricfit.trust.confidence import FROZEN_SHARE, check_confidence, kept_apart
 
 
@@ -103,7 +104,8 @@ def optimize(
         three folds, which takes about as long as one or two more solves.
     confidence : float, optional
         0.95: all constraints together hold on the population with this confidence. Three quarters of the rows are
-        kept from the fit and test it, see `Result.confidence`; 0.5 is neither too bold nor too cautious.
+        kept from the fit and test it, see `Result.confidence`. With 0.5 (or less) new rows break some constraint about
+        as often as not: neither too bold nor too cautious. Folds tell, and no row is kept from the fit.
     tol : float, default=1e-4
         Stop when value and bound are this close.
     max_calls, max_seconds : optional
@@ -209,9 +211,12 @@ def answered(
                 "confidence needs rows in memory, of which some are kept from the fit; pass arrays, or a part of the "
                 "rows"
             )
-        kept = kept_apart(oracle.rows.labels, oracle.rows.cells, FROZEN_SHARE, options.random_state or 0)
-        tuning, apart = (oracle.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
-        result = confirmed(problem, oracle.on(tuning), apart, confidence, options)
+        if confidence <= EVEN:
+            result = confirmed_by_folds(problem, oracle, options)
+        else:
+            kept = kept_apart(oracle.rows.labels, oracle.rows.cells, FROZEN_SHARE, options.random_state or 0)
+            tuning, apart = (oracle.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
+            result = confirmed(problem, oracle.on(tuning), apart, confidence, options)
     if isinstance(plugin, PluginOracle) and plugin.axes.seen.cells.names:
         groups = groups_of(problem, plugin)
         warn_of_few_rows(groups, result.confusion)

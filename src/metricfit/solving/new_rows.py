@@ -1,4 +1,4 @@
-"""Results for new rows: confirmed on rows kept apart, or with what to expect of them."""
+"""Results for new rows: confirmed by rows kept apart or by folds, or with what to expect of them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from metricfit.result import ConstraintRecord, Deterministic, Origin, Result
 from metricfit.solving.answer import alone_of, with_single
 from metricfit.solving.door import DEFAULTS, solve
 from metricfit.solving.provenance import judge_of, judging_rows, provenance_of
+from metricfit.trust.by_folds import confirm_by_folds
 from metricfit.trust.confidence import confirm
 from metricfit.trust.expected import expected
 from metricfit.trust.judgement import evidence, judge
+from metricfit.trust.path import Refit
 
 #: A search on counted labels takes time in proportion to the rows, in each fold: of 1,000,000 x 10 eleven times as long
 #: as the solve itself. The sample of 50,000 rows says the same within its interval.
@@ -32,28 +34,77 @@ MOST_SEARCHED = 200_000
 def confirmed(
     problem: Problem, oracle: PluginOracle, kept: Rows, level: float, options: Options = DEFAULTS
 ) -> Result:
-    """Return the result of the boldest policy on the oracle's rows whose constraints the kept rows confirm.
+    """Return the result of the boldest policy on the oracle's rows whose constraints the kept rows confirm."""
+    calibrated = _calibrated(oracle, options)
+    refit = _refit(oracle, calibrated, options)
+    result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit, not oracle.exact)
+    note = f"judged by {len(kept):,} rows kept apart"
+    result = _derandomised(solved, oracle, result)
+    judged = judge(problem, evidence(result.policy, kept), len(kept), note)
+    whole = oracle if oracle.exact else oracle.on(oracle.rows.joined(kept))
+    made = _as_asked(problem, oracle, whole, calibrated, result)
+    made = replace(made, confidence=confidence, expected=judged)
+    named = provenance_of(problem, oracle, made)
+    return made.with_provenance(**named, confidence=level, kept=len(kept), **judged.provenance())
 
-    Where labels are counted, the path is that of the calibrated problem, unless a method is asked for: its policies are
-    less moved by the luck of the tuning rows, and it is the kept rows that have the last word on the limits.
+
+def confirmed_by_folds(problem: Problem, oracle: PluginOracle, options: Options = DEFAULTS) -> Result:
+    """Return the result of the boldest policy whose constraints new rows should keep as often as not."""
+    calibrated = _calibrated(oracle, options)
+
+    def refit_on(rows: Rows) -> Refit:
+        some = oracle.on(rows)
+        return _refit(some, _calibrated(some, options), options)
+
+    result, solved, confidence, judged = confirm_by_folds(
+        problem,
+        oracle.rows,
+        _refit(oracle, calibrated, options),
+        refit_on,
+        not oracle.exact,
+        options.random_state or 0,
+    )
+    made = _as_asked(problem, oracle, oracle, calibrated, _derandomised(solved, oracle, result))
+    made = replace(made, confidence=confidence, expected=judged)
+    named = provenance_of(problem, oracle, made)
+    return made.with_provenance(**named, confidence=confidence.level, **judged.provenance())
+
+
+def _calibrated(oracle: PluginOracle, options: Options) -> PluginOracle | None:
+    """Return the calibrated oracle whose policies are tried, where labels are counted and no method is asked for.
+
+    Its policies are less moved by the luck of the tuning rows, and it is other rows that have the last word on limits.
     """
-    calibrated = oracle.calibrated() if not oracle.exact and options.method == "auto" else None
+    return oracle.calibrated() if not oracle.exact and options.method == "auto" else None
+
+
+def _refit(oracle: PluginOracle, calibrated: PluginOracle | None, options: Options) -> Refit:
+    """Return what solves a problem from a start."""
     guide = oracle if calibrated is None else calibrated.soft()
 
     def refit(asked: Problem, start: Any) -> Result:
         again = replace(options, start=start, callback=None, verbose=0, derandomise=False)
         with warnings.catch_warnings():
-            if calibrated is not None:  # the labels of the kept rows judge the calibration too
+            if calibrated is not None:  # labels that the fit has not seen judge the calibration too
                 warnings.simplefilter("ignore", CalibrationWarning)
             return solve(asked, guide, again)
 
-    result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit, not oracle.exact)
-    result = _derandomised(solved, oracle, result)
+    return refit
+
+
+def _as_asked(
+    problem: Problem,
+    oracle: PluginOracle,
+    whole: PluginOracle,
+    calibrated: PluginOracle | None,
+    result: Result,
+) -> Result:
+    """Return a result of limits that leave room as one of the limits asked for, on the whole rows."""
     # Solved without limits there are no prices; a start that leans to one limit has a constraint more.
     prices = [record.price for record in result.constraints][: len(problem.constraints)]
     prices = prices or [0.0] * len(problem.constraints)
     if not oracle.exact:
-        result = _by_labels(problem, oracle, kept, result)
+        result = _by_labels(problem, whole, result)
         if calibrated is not None:
             result = replace(result, origin=_origin(result.origin, oracle, calibrated))
     records = []
@@ -61,21 +112,12 @@ def confirmed(
         value = c.metric(result.confusion)
         violation = (c.limit - value) * (1 if c.sense == ">=" else -1) + 0.0
         records.append(ConstraintRecord(str(c), value, c.limit, violation, price))
-    judged = judge(
-        problem, evidence(result.policy, kept), len(kept), f"judged by {len(kept):,} rows kept apart"
-    )
-    made = replace(
-        result, constraints=tuple(records), problem=str(problem), confidence=confidence, expected=judged
-    )
-    if made.origin is not None:  # solved with limits that leave room
-        made = replace(made, origin=replace(made.origin, problem=problem))
-    named = provenance_of(problem, oracle, made)
-    return made.with_provenance(**named, confidence=level, kept=len(kept), **judged.provenance())
+    made = replace(result, constraints=tuple(records), problem=str(problem))
+    return made if made.origin is None else replace(made, origin=replace(made.origin, problem=problem))
 
 
-def _by_labels(problem: Problem, oracle: PluginOracle, kept: Rows, result: Result) -> Result:
-    """Return a result as one of the counted labels of all rows, tuning and kept ones, which knows no bound."""
-    whole = oracle.on(oracle.rows.joined(kept))
+def _by_labels(problem: Problem, whole: PluginOracle, result: Result) -> Result:
+    """Return a result as one of the counted labels of all rows, which knows no bound."""
     confusion = evidence(result.policy, whole.rows).confusion
     made = replace(
         result,
@@ -85,7 +127,7 @@ def _by_labels(problem: Problem, oracle: PluginOracle, kept: Rows, result: Resul
         gap=float("inf"),
         certified=False,
         status="searched",
-        calibrated=None,  # a bound for other limits, on a quarter of the rows
+        calibrated=None,  # a bound for other limits
         _judge=judge_of(problem, whole, result.policy),
     )
     return replace(made, deterministic=_alone_by_labels(problem, whole.rows, made))

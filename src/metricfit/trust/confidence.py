@@ -8,6 +8,8 @@ So no confidence is spent on the number of policies or constraints. The boldest 
 Where the tuning rows cannot tell well with which policy to begin, several starts divide the error probability between
 them, and the path from each goes on with the part that its start had. What the others had must not be added to it:
 which path is taken is known only after the kept rows have spoken.
+
+A confidence of one half asks for no caution: see `metricfit.trust.by_folds`.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ FROZEN_SHARE = Fraction(3, 4)
 MODEL_SHARE = Fraction(1, 3)
 FEWEST = 40
 # How closely a confidence bound is looked for: the way from estimate to limit is halved so often.
-HALVINGS = 16
+HALVINGS = 10
 
 
 @dataclass(frozen=True)
@@ -64,22 +66,26 @@ class ConstraintConfidence:
 
 @dataclass(frozen=True)
 class Confidence:
-    """Constraints that hold on the population with confidence ``level``, by ``rows`` rows kept apart."""
+    """Constraints that hold on the population with confidence ``level``, by ``rows`` rows.
+
+    These are kept apart, or, where ``folds`` is not 0, all rows in so many folds.
+    """
 
     level: float
     rows: int
     policies: int
     constraints: tuple[ConstraintConfidence, ...]
+    folds: int = 0
 
     def __str__(self) -> str:
-        lines = [
-            f"with confidence {self.level:g}, by {self.rows:,} rows kept apart ({self.policies} policies tested):"
-        ]
+        by = f"{self.folds} folds of {self.rows:,} rows" if self.folds else f"{self.rows:,} rows kept apart"
+        lines = [f"with confidence {self.level:g}, by {by} ({self.policies} policies tested):"]
         for c in self.constraints:
             about = f" (approximate: {c.approximate})" if c.approximate else ""
-            lines.append(
-                f"  {c.name}: {c.estimate:.3f} there, at the worst {c.bound:.3f}, margin {c.margin:.3f}{about}"
+            found = f"{c.estimate:.3f} " + (
+                "expected" if self.folds else f"there, at the worst {c.bound:.3f}"
             )
+            lines.append(f"  {c.name}: {found}, margin {c.margin:.3f}{about}")
         return "\n".join(lines)
 
 
@@ -100,6 +106,15 @@ def check_confidence(confidence: Any) -> None:
         )
 
 
+def check_rows(rows: int) -> None:
+    """Raise where rows are too few to judge policies that were fitted without them."""
+    if rows < FEWEST:
+        raise ValueError(
+            f"confidence: {rows} rows are too few to keep some of them apart; give at least {FEWEST}, or leave "
+            "confidence out"
+        )
+
+
 def kept_apart(labels: IntArray, cells: IntArray | None, share: Fraction, seed: int = 0) -> BoolArray:
     """Return which rows are kept apart: a share of every class in every cell, but never all of its rows.
 
@@ -109,11 +124,7 @@ def kept_apart(labels: IntArray, cells: IntArray | None, share: Fraction, seed: 
     >>> [int(kept_apart(labels, None, Fraction(3, 4), seed)[labels == 1].sum()) for seed in range(4)]
     [2, 2, 2, 2]
     """
-    if len(labels) < FEWEST:
-        raise ValueError(
-            f"confidence: {len(labels)} rows are too few to keep some of them apart; give at least {FEWEST}, or leave "
-            "confidence out"
-        )
+    check_rows(len(labels))
     fold = deal(labels, cells, share.denominator, seed)
     kept: BoolArray = (fold >= 0) & (fold < share.numerator)
     stratum = labels if cells is None else cells.astype(np.int64) * (int(labels.max()) + 1) + labels
@@ -163,7 +174,7 @@ def confirm(
         raise unconfirmed(path, closest.result.policy, closest.tests, reached)
     best = min(passed, key=lambda one: problem.sign * one.result.value)
     boldest, more = _walked(path, best, counted)
-    solved = path.tightened(boldest.step, boldest.lean)
+    solved = path.limits.tightened(boldest.step, boldest.lean)
     return boldest.result, solved, _record(path, boldest, len(tried) + more)
 
 
@@ -212,7 +223,7 @@ def _record(path: Path, passed: Passed, count: int) -> Confidence:
     seen = decided.evidence
     records = []
     for c, test, margin in zip(
-        path.problem.constraints, passed.tests, path.margins(passed.step), strict=True
+        path.problem.constraints, passed.tests, path.limits.margins(passed.step), strict=True
     ):
         value = estimate(c.metric, seen).value
         bound = _bound(c, value, decided, before, path.level, passed.error)

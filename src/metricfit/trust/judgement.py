@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from math import isnan
 from typing import Any
 
@@ -101,10 +102,10 @@ def judge(
     ``policies`` are what several policies decide about the same rows, where any of them may be the one that is judged:
     how far they are apart makes the intervals wider.
     """
-    value = estimate(problem.objective, seen, more=_apart(problem.objective, policies))
+    value = estimate(problem.objective, seen, more=partial(_apart, problem.objective, policies))
     records = []
     for constraint in problem.constraints:
-        found = estimate(constraint.metric, seen, more=_apart(constraint.metric, policies))
+        found = estimate(constraint.metric, seen, more=partial(_apart, constraint.metric, policies))
         records.append(
             ConstraintEstimate(
                 str(constraint), found.value, found.low, found.high, constraint.limit, constraint.sense

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from metricfit.data.confusion import Confusion
 from metricfit.data.rows import Rows
 from metricfit.functions.binding import Binding
 from metricfit.intervals import Evidence, estimate
@@ -31,20 +32,15 @@ ROUNDING = 1e-9
 Refit = Callable[[Problem, Any], Any]
 
 
-class Path:
-    """The policies from cautious to bold, and the rows that test them."""
+class Limits:
+    """The limits of a problem, tightened by so many of their standard errors on as many rows as judge them."""
 
-    def __init__(self, problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit) -> None:
-        self.problem, self.tuning, self.kept, self.level, self.refit = problem, tuning, kept, level, refit
-        self.all_rows = tuning.joined(kept)
-        self.base = refit(problem, None)
-        self.free = refit(replace(problem, constraints=()), self.base) if problem.constraints else self.base
-        seen = Decided.by(self.base.policy, tuning).evidence
-        grown = np.sqrt(len(tuning) / len(kept))
+    def __init__(self, problem: Problem, rows: Rows, policy: Any, judging: int) -> None:
+        self.problem = problem
+        seen = Decided.by(policy, rows).evidence
+        grown = np.sqrt(len(rows) / judging)
         self.errors = [sampling_error(c, seen) * grown for c in problem.constraints]
-        self.ends = [most_cautious(c, self.tuning) for c in problem.constraints]
-        free = Decided.by(self.free.policy, tuning).evidence
-        self.unbound = [estimate(c.metric, free).value for c in problem.constraints]
+        self.ends = [most_cautious(c, rows) for c in problem.constraints]
 
     def margins(self, step: float) -> list[float]:
         """Return by how much each limit is tightened; never as far as the last value that a metric can have."""
@@ -61,18 +57,36 @@ class Path:
         ]
         return replace(self.problem, constraints=(*moved, *([] if lean is None else [lean])))
 
+    def hold(self, confusion: Confusion) -> bool:
+        """Return whether all constraints hold, as they were asked for, by a confusion tensor."""
+        away = [(c.metric(confusion) - c.limit, c.sense) for c in self.problem.constraints]
+        return all(room >= -ROUNDING if sense == ">=" else room <= ROUNDING for room, sense in away)
+
+
+class Path:
+    """The policies from cautious to bold, and the rows that test them."""
+
+    def __init__(self, problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit) -> None:
+        self.problem, self.tuning, self.kept, self.level, self.refit = problem, tuning, kept, level, refit
+        self.all_rows = tuning.joined(kept)
+        self.base = refit(problem, None)
+        self.free = refit(replace(problem, constraints=()), self.base) if problem.constraints else self.base
+        self.limits = Limits(problem, tuning, self.base.policy, len(kept))
+        free = Decided.by(self.free.policy, tuning).evidence
+        self.unbound = [estimate(c.metric, free).value for c in problem.constraints]
+
     def settled(self, step: float) -> bool:
         """Return whether limits tightened so bind nothing: the policy without limits is then the best."""
-        pairs = zip(self.tightened(step).constraints, self.unbound, strict=True)
+        pairs = zip(self.limits.tightened(step).constraints, self.unbound, strict=True)
         return all((value >= c.limit) if c.sense == ">=" else (value <= c.limit) for c, value in pairs)
 
     def policy(self, step: float, lean: Constraint | None, start: Any) -> Any:
         """Return the result of limits tightened by so many standard errors, and of one more constraint."""
         if lean is not None:
-            return self.refit(self.tightened(step, lean), start)
+            return self.refit(self.limits.tightened(step, lean), start)
         if self.settled(step):
             return self.free
-        return self.base if step == 0 else self.refit(self.tightened(step), start)
+        return self.base if step == 0 else self.refit(self.limits.tightened(step), start)
 
     def bolder(self, step: float, boldest: float) -> float:
         """Return the next step of the path."""
@@ -80,9 +94,7 @@ class Path:
 
     def holds(self, policy: Any) -> bool:
         """Return whether all constraints hold by the labels of all rows together."""
-        confusion = Decided.by(policy, self.all_rows).evidence.confusion
-        away = [(c.metric(confusion) - c.limit, c.sense) for c in self.problem.constraints]
-        return all(room >= -ROUNDING if sense == ">=" else room <= ROUNDING for room, sense in away)
+        return self.limits.hold(Decided.by(policy, self.all_rows).evidence.confusion)
 
     def test(self, policy: Any) -> list[Tested]:
         """Return for each constraint the largest p-value of its claims on the kept rows."""

@@ -152,7 +152,10 @@ def room_of(claim: Claim, confusion: Confusion) -> float:
         away = claim.metric(confusion) - claim.limit
         return away if claim.sense == ">=" else -away
     metric = room_metric(claim, confusion.axes, confusion.margins)
-    return -np.inf if metric is None else metric(confusion)
+    if metric is None:
+        return -np.inf
+    # What the metric says, without binding it: policies are many, and a room is one sum.
+    return metric.constant + float((metric.adds * confusion.values).sum())
 
 
 def _spread(rate: Rate, table: FloatArray, axes: Axes) -> FloatArray:

@@ -117,7 +117,7 @@ class _Rehearsal:
     def needed(self, part: float = 1.0) -> FloatArray:
         """Return by how many standard errors each claim must be kept to pass with a part of the level."""
         level = 1 - part * (1 - self.path.level)
-        betting = self.path.kept.weights is not None and self.path.level > 0.5
+        betting = self.path.kept.weights is not None
         z = np.sqrt(-2 * np.log(1 - level)) if betting else NormalDist().inv_cdf(level)
         return np.full(len(self.claims), z)
 
