@@ -32,7 +32,7 @@ SOLVED_BY_CELL = 4
 # About how many of the mixed levels ask for more rules (of a grid all do), and for how many at most. By exact counts
 # the levels between them are then mixed of these levels' mixtures, which costs ten-thousandths of the value.
 # Rules on calibrated and on given probabilities are asked for both, which takes longer: then fewer levels ask.
-PRICED, PRICED_TWICE, PRICES = 12, 8, 1
+PRICED, PRICED_TWICE, PRICES = 12, 8, 2
 # The strictest of the levels that are chosen here, as a share of the way to what can just be kept: at its very end the
 # only policies are extreme ones, and a solver's rounding decides whether there is one.
 REACH = 0.995
