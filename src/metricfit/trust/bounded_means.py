@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from metricfit.oracles.samples import SEED
 from metricfit.types import FloatArray
 
 # The largest part of the wealth that one row may cost.
 BOLDEST = 0.75
-SEED = 0
 # The error probability of the shares left out of a comparison of two, and how many of the others are looked at.
 LEFT_OUT, GRID = 1e-10, 32
 TINY = 1e-9

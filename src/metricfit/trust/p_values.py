@@ -15,9 +15,9 @@ from metricfit.data.rows import Rows
 from metricfit.intervals import Evidence
 from metricfit.intervals.estimate import standard_error
 from metricfit.intervals.rates import Rate
+from metricfit.oracles.samples import SEED
 from metricfit.policy.evaluation import Judged
 from metricfit.trust.bounded_means import (
-    SEED,
     at_most,
     bentkus,
     betting,
@@ -226,7 +226,7 @@ def _drawn_gap(first: FloatArray, second: FloatArray, limit: float) -> float:
 
 def _differences(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return independent differences between two samples: each row of the smaller, and a mean of rows of the larger."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(SEED)
     count = min(first.size, second.size)
     if not count:
         return np.zeros(0)
