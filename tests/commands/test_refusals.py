@@ -189,6 +189,12 @@ def test_damaged_policies_are_refused(folder, capsys, damage):
     assert "decisions.csv" not in written(folder)
 
 
+def test_apply_knows_its_attributes_from_the_policy(folder, capsys):
+    code = main(["apply", "policy.json", "scores.csv", "--attribute", "region", "--out", "decisions.csv"])
+    assert code == 2
+    assert "--attribute is not needed here: the policy file names the attributes" in capsys.readouterr().err
+
+
 def test_apply_refuses_what_does_not_fit(folder, frame, capsys):
     assert fit("--attribute", "region") == 0
     capsys.readouterr()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from metricfit.commands.arguments import kinds
 from metricfit.commands.arguments.outputs import add_force, add_json, add_table, check_output, table_format
+from metricfit.commands.arguments.parser import Parser
 from metricfit.commands.arguments.policy import add_policy, load_policy
 from metricfit.commands.arguments.rows import add_scores, reading, score_table
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on
@@ -28,11 +29,12 @@ DECISION = "decision"
 WHOLE = re.compile("0|-?[1-9][0-9]{0,19}")
 
 
-def arguments(parser: ArgumentParser) -> None:
+def arguments(parser: Parser) -> None:
     """Declare the arguments."""
     parser.epilog = (
         "example:\n  metricfit apply policy.json new.parquet --proba-prefix p_ --out decisions.parquet"
     )
+    parser.needless = {"--attribute": "the policy file names the attributes that its rules look at"}
     add_policy(parser)
     add_scores(parser)
     parser.add_argument(

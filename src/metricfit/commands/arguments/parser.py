@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import takewhile
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, NoReturn
 
 from metricfit import __version__
@@ -17,7 +17,12 @@ from metricfit.messages import brief
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are the command's errors."""
+    """A parser whose errors are the command's errors.
+
+    ``needless`` names options of other commands that this one does not need, and why.
+    """
+
+    needless: Mapping[str, str] = MappingProxyType({})
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuse unknown options first: argparse would complain of a required one that is only misspelt."""
@@ -25,6 +30,8 @@ class Parser(argparse.ArgumentParser):
         if self._subparsers is None:
             # To argparse a word with a space in it is a value, whatever it begins with.
             for word in sorted(word for word in self.given if word.startswith("--") and " " not in word):
+                if word in self.needless:
+                    self.error(f"{word} is not needed here: {self.needless[word]}")
                 if word not in self._option_string_actions:
                     near = difflib.get_close_matches(word, self._option_string_actions, 1)
                     self.error(f"unknown option {brief(word)}{f', perhaps {near[0]}' if near else ''}")
