@@ -37,6 +37,8 @@ WAYS = 12
 # How many rows a move of a column changes, and what a unit of violation costs in each round of moves: little at first,
 # because two moves that help together may each break a limit.
 MOVED, TOLLS = (1, 3, 10, 30, 100, 300), (2.0, 2.0, 4.0, 8.0, 16.0, np.inf, np.inf)
+# Probabilities that are decided in one call: a call takes longer than the work of a cell of few rows.
+BLOCK = 1 << 18
 
 Rank = tuple[float, float]
 
@@ -56,8 +58,16 @@ class Members:
 
     def decided(self, losses: FloatArray) -> IntArray:
         """Return the decisions of the rule of each of some losses, one rule in each row."""
-        match, layout = self.axes.match, self.layout
-        return np.stack([decide(self.proba, None, loss[None], match, layout=layout) for loss in losses])
+        most = max(1, BLOCK // max(self.proba.size, 1))
+        parts = (losses[first : first + most] for first in range(0, len(losses), most))
+        return np.concatenate([self._decided(part) for part in parts])
+
+    def _decided(self, losses: FloatArray) -> IntArray:
+        """Decide by some rules in one call, in which each rule is that of a cell with a copy of the rows."""
+        rules, rows = len(losses), len(self.proba)
+        proba = self.proba if rules == 1 else np.tile(self.proba, (rules, 1))
+        rule = np.repeat(np.arange(rules, dtype=np.int32), rows)
+        return decide(proba, rule, losses, self.axes.match, layout=self.layout).reshape(rules, rows)
 
     def costs(self, loss: FloatArray) -> FloatArray:
         """Return the cost of each decision on each row."""
