@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -52,7 +53,11 @@ class Absent:
         raise TypeError(f"{self._library} is not installed")
 
 
+def absent(libraries: Iterable[str]) -> list[str]:
+    """Return those of some libraries that are not installed."""
+    return [library for library in libraries if importlib.util.find_spec(library) is None]
+
+
 def needs(library: str) -> pytest.MarkDecorator:
     """Mark tests of what the package does with a library that may be missing."""
-    missing = importlib.util.find_spec(library) is None
-    return pytest.mark.skipif(missing, reason=f"{library} is not installed")
+    return pytest.mark.skipif(bool(absent([library])), reason=f"{library} is not installed")

@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks" / "paper"
 @pytest.fixture(scope="module")
 def paper():
     """Import the benchmark's modules, which stand on their own path, and forget them afterwards."""
+    pytest.importorskip("matplotlib")
     before = set(sys.modules)
     sys.path.insert(0, str(FOLDER))
     names = ("cells", "scoring", "plain_numpy", "bars", "frames", "settings", "population", "pictures")

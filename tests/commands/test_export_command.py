@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import shtab
 from command_line import FLOOR, PROBA, fails, fit
-from optional import optional
+from optional import needs, optional
 
 import metricfit as mf
 from metricfit.cli import main
@@ -50,6 +50,7 @@ def test_python_is_printed_or_written(policy, capsys):
     assert "written to rule.py" in capsys.readouterr().out
 
 
+@needs("onnx")
 def test_onnx_is_written(policy):
     assert export("--to", "onnx", "--out", "rule.onnx") == 0
     assert onnx.load("rule.onnx") == policy.to_onnx()

@@ -210,6 +210,7 @@ class OwnTree(DecisionTreeClassifier):
     """A type that no version of skops knows."""
 
 
+@needs("skops")
 def test_untrusted_types_and_damaged_files_are_refused(data, tmp_path):
     X, y, _ = data
     proba = LogisticRegression().fit(X, y).predict_proba(X)
