@@ -83,24 +83,17 @@ def test_a_policy_can_be_asked_for_room():
     rows = some_rows()
     claim = claims(mf.recall(1).at(group="b") >= 0.3, rows.axes, rows.margins())[0]
     room = room_metric(claim, rows.axes, rows.margins())
-    asked = mf.optimize(
-        rows.proba,
-        rows.labels,
-        "accuracy",
-        [room >= 0.02],
-        sensitive_features={"group": np.array(["a", "b", "c"])[rows.cells]},
-        confusion="model",
-    )
-    assert asked.constraints[0].value >= 0.02 - 1e-6
-    with pytest.raises(InfeasibleError):
-        mf.optimize(
-            rows.proba,
-            rows.labels,
-            "accuracy",
-            [room >= 0.5],
-            sensitive_features={"group": np.array(["a", "b", "c"])[rows.cells]},
-            confusion="model",
+
+    def keeping(least: float) -> mf.Result:
+        groups = {"group": np.array(["a", "b", "c"])[rows.cells]}
+        limits = [room >= least]
+        return mf.optimize(
+            rows.proba, rows.labels, "accuracy", limits, sensitive_features=groups, confusion="model"
         )
+
+    assert keeping(0.02).constraints[0].value >= 0.02 - 1e-6
+    with pytest.raises(InfeasibleError):
+        keeping(0.5)
 
 
 def test_smooth_claims_have_no_metric_of_their_own():

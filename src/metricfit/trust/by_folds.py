@@ -29,7 +29,7 @@ from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims import Claim, claims
 from metricfit.trust.confidence import Confidence, ConstraintConfidence, check_rows
-from metricfit.trust.expected import FOLDS, deal
+from metricfit.trust.expected import FOLDS, deal, parts_of
 from metricfit.trust.judgement import Judgement, evidence, judge
 from metricfit.trust.p_values import Decided
 from metricfit.trust.path import ROUNDING, Limits, Refit
@@ -165,16 +165,9 @@ class _Trials:
         self.limits = Limits(problem, rows, self.base.policy, len(rows))
         margins = rows.margins()
         self.claims: list[list[Claim]] = [claims(c, rows.axes, margins) for c in problem.constraints]
-        fold = deal(rows.labels, rows.cells, FOLDS, seed)
-        parts = [np.flatnonzero(fold == number) for number in range(FOLDS)]
-        # Rows that are alone in their class and cell can only be judged by policies that saw them.
-        parts[0] = np.flatnonzero((fold == 0) | (fold == -1))
-        self.held_out = [rows[part] for part in parts if part.size]
-        self.fits = [
-            refit_on(rows.take(np.flatnonzero(fold != number)))
-            for number, part in enumerate(parts)
-            if part.size
-        ]
+        parts = parts_of(deal(rows.labels, rows.cells, FOLDS, seed))
+        self.held_out = [rows[judged] for _, judged in parts]
+        self.fits = [refit_on(rows.take(fitted)) for fitted, _ in parts]
         self.tried: list[Trial] = []
 
     def bracket(self) -> tuple[Trial | None, float | None]:

@@ -53,6 +53,27 @@ def deal(labels: IntArray, cells: IntArray | None, folds: int = FOLDS, seed: int
     return fold
 
 
+def parts_of(fold: IntArray) -> list[tuple[IntArray, IntArray]]:
+    """Return for each fold that has rows the rows to fit a policy on, and those to judge it by.
+
+    Rows that are alone in their class and cell can only be judged by policies that saw them: the first fold's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [(fit.tolist(), judge.tolist()) for fit, judge in parts_of(np.array([0, 1, 0, 1, -1]))]
+    [([1, 3, 4], [0, 2, 4]), ([0, 2, 4], [1, 3])]
+    """
+    numbers = [number for number in range(int(fold.max(initial=-1)) + 1) if np.any(fold == number)]
+    return [
+        (
+            np.flatnonzero(fold != number),
+            np.flatnonzero((fold == number) | ((fold == -1) & (number == numbers[0]))),
+        )
+        for number in numbers
+    ]
+
+
 def expected(
     problem: Problem, rows: Rows, refit: Refit, *, folds: int = FOLDS, seed: int = 0, note: str = ""
 ) -> Judgement | None:
@@ -85,17 +106,12 @@ def expected(
     if len(rows) > COMPARED:
         compared = rows.take(np.sort(np.random.default_rng(seed).choice(len(rows), COMPARED, replace=False)))
     lost = 0
-    for number in range(folds):
-        held_out = np.flatnonzero(fold == number)
-        if not held_out.size:
-            continue
+    for fitted, judged in parts_of(fold):
         try:
-            policy = refit(rows.take(np.flatnonzero(fold != number)))
+            policy = refit(rows.take(fitted))
         except InfeasibleError:
             lost += 1
             continue
-        # Rows that are alone in their class and cell can only be judged by policies that saw them.
-        judged = np.flatnonzero((fold == number) | ((fold == -1) & (number == 0)))
         parts.append(evidence(policy, rows[judged]))
         policies.append(evidence(policy, compared))
     if not parts:
