@@ -59,6 +59,27 @@ def test_where_weights_are_needed_the_search_is_kept(seed):
     assert macro_f1(truth, found.policy.decide(new)) > macro_f1(truth, new.argmax(axis=1)) + 0.02
 
 
+def rare_rows(seed, rows):
+    """Draw rows of ten rare classes, a few rows of each: a rule that misses one of these classes has a G-mean of 0."""
+    random = np.random.default_rng(seed)
+    proba = np.array([0.9, *[0.01] * 10]) * np.exp(random.normal(size=(rows, 11)))
+    proba /= proba.sum(axis=1, keepdims=True)
+    return proba, (proba.cumsum(axis=1) > random.random((rows, 1))).argmax(axis=1)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 7])
+def test_a_mean_of_zero_by_held_out_labels_does_not_speak_for_argmax(seed):
+    proba, y = rare_rows(seed, 400)
+    new, truth = rare_rows(100 + seed, 20_000)
+
+    def g_mean(decisions):
+        return mf.g_mean()(mf.Confusion.from_predictions(truth, decisions, classes=range(11)))
+
+    found = mf.optimize(proba, y, "g_mean", classes=range(11))
+    assert g_mean(new.argmax(axis=1)) < 0.05
+    assert g_mean(found.policy.decide(new)) > 0.15
+
+
 def test_under_constraints_a_plain_rule_must_keep_them():
     proba, y = fair_rows(0, 600, 3)
     found = mf.optimize(proba, y, "accuracy", "coverage(0) <= 0.2")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from metricfit.data.confusion import Confusion
-from metricfit.data.layout import expand, shape_of, statistic
+from metricfit.data.layout import shape_of
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.expression import Entries, nodes_of
@@ -23,9 +23,6 @@ from metricfit.policy import Policy, Rule
 from metricfit.problem import Problem, Program
 from metricfit.types import FloatArray
 
-# How many standard errors of its gain over the most probable class a rule must gain where nothing constrains it: none
-# for that class itself, more for the balanced rule, which is not made for the metric, than for the search.
-ERRORS = (0.0, 2.0, 0.5)
 # Sums of a few thousand numbers below 1 differ by less in another order.
 ROUNDING = 1e-9
 
@@ -55,7 +52,7 @@ def preferred(
     if not (of_shares(program) or program.by_cell):
         return _within_limits(raw, walk, best, searched, few, settings)
     if not program.limits:
-        found = _most_gain(problem, raw, walk, policy, best)
+        found = _unless_argmax_is_better(problem, raw, walk, policy, best)
     else:
         found = _not_below(raw, _better_plain(raw), walk, best)
     # Of metrics without a convex form the calibrated answer is a direct search itself.
@@ -172,34 +169,29 @@ def _with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> I
     return with_room(walk, best, worst, settings) if worst > value else best
 
 
-def _most_gain(
+def _unless_argmax_is_better(
     problem: Problem, raw: Walk, walk: Walk, policy: Policy, best: Iterate
 ) -> tuple[Walk, Iterate]:
-    """Return the rule to prefer where nothing constrains the problem.
+    """Return the answer of the walk, or the most probable class where that is better; nothing constrains the problem.
 
-    Rows judge the policy by probabilities that were calibrated without them, so that its gain is an honest one.
+    Rows judge the policy by probabilities that were calibrated without them, so that its value is an honest one. Where
+    both are equal (a geometric mean of 0, because one of few rows of a class is missed) nothing speaks against the
+    search.
     """
-    rows = raw.oracle.sample()
-    if rows is None or walk.oracle.report is None or _better_plain(raw) is None:
+    rows, asked = raw.oracle.sample(), raw.ask_all([argmax_loss(raw.program)])
+    if rows is None or walk.oracle.report is None or not asked:
         return walk, best
     places, proba = walk.oracle.report.held_out
     rows = rows.take(places)
-    shares = [_plain_policy(raw, place).decision_proba(rows.proba, rows.attributes) for place in (0, 1)]
-    shares.append(replace(policy, calibration=None).decision_proba(proba, rows.attributes))
-    seen = [expected_confusion(rows, made) for made in shares]
-    values = [float(problem.objective(confusion)) for confusion in seen]
-    gains = [-problem.sign * (value - values[0]) for value in values]
-    # A geometric mean of 0, which may be asked for (as a metric to minimise), has no slope: that of argmax is taken.
-    points = [confusion if value else seen[0] for confusion, value in zip(seen, values, strict=True)]
-    sure = [
-        gain >= errors * noise(raw.program, rows, confusion, made - shares[0])
-        for gain, errors, confusion, made in zip(gains, ERRORS, points, shares, strict=True)
+    plain = _policy_of_rule(raw, asked[0]).decision_proba(rows.proba, rows.attributes)
+    tuned = replace(policy, calibration=None).decision_proba(proba, rows.attributes)
+    values = [
+        problem.sign * float(problem.objective(expected_confusion(rows, made))) for made in (plain, tuned)
     ]
-    place = max((place for place in range(3) if sure[place]), key=lambda place: (gains[place], -place))
-    return (walk, best) if place == 2 else (raw, raw.single(place))
+    return (raw, raw.single(asked[0])) if values[0] < values[1] - ROUNDING else (walk, best)
 
 
-def _plain_policy(raw: Walk, place: int) -> Policy:
+def _policy_of_rule(raw: Walk, place: int) -> Policy:
     axes, layout = raw.program.axes, raw.program.layout
     return Policy(axes, layout, tuple((Rule(1.0, loss),) for loss in raw.vertices[place].loss))
 
@@ -212,13 +204,3 @@ def expected_confusion(rows: Rows, shares: FloatArray) -> Confusion:
     weights = np.ones(len(rows)) if rows.weights is None else rows.weights
     tensor = np.stack([np.bincount(key, weights * shares[:, j], size) for j in range(k)], axis=1)
     return Confusion(tensor.reshape(-1, n, k) / tensor.sum(), rows.axes)
-
-
-def noise(program: Program, rows: Rows, confusion: Confusion, changed: FloatArray) -> float:
-    """Return the standard error of what a rule with this confusion gains by changing the decisions of rows."""
-    cells = np.zeros(len(rows), np.int64) if rows.cells is None else rows.cells
-    u = program.vector(statistic(confusion.values, program.layout, program.axes))
-    slopes = expand(program.loss(program.objective.gradient(u)), program.layout, program.axes)
-    moved = (changed * slopes[cells, rows.labels]).sum(axis=1)
-    weights = np.full(len(rows), 1 / len(rows)) if rows.weights is None else rows.weights
-    return float(np.sqrt(np.sum(weights**2 * (moved - weights @ moved) ** 2)))
