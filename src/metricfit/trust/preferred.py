@@ -15,7 +15,7 @@ from metricfit.methods.base import Iterate, Standing, Walk, run
 from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.local import Local
 from metricfit.methods.search.coordinate import weights_of
-from metricfit.methods.search.room import counted, sampling_error, with_room
+from metricfit.methods.search.room import counted, sampling_error, unit, with_room
 from metricfit.methods.search.settings import Settings
 from metricfit.methods.starts import argmax_loss, balanced_loss
 from metricfit.oracles.base import OracleBase
@@ -85,24 +85,20 @@ def _within_limits(
     if not (Standing.of(walk.program, best.u).kept and Standing.of(raw.program, rival.u).kept):
         return _not_below(raw, rival, walk, best)
     found, answer = (raw, rival) if _gain(raw, rival, walk, best) > settings.clearly else (walk, best)
-    worst, unit = raw.program.value(rival.u), _unit(walk, best)
+    worst, one = raw.program.value(rival.u), unit(walk.program.value(best.u))
     if few:
-        worst, plain = worst + settings.spent * unit, _better_plain(raw)
+        worst, plain = worst + settings.spent * one, _better_plain(raw)
         if plain is not None and Standing.of(raw.program, plain.u).kept:
             worst = min(worst, raw.program.value(plain.u))
     else:
-        worst = min(worst, found.program.value(answer.u) + settings.clearly * unit)
+        worst = min(worst, found.program.value(answer.u) + settings.clearly * one)
     return found, _with_room(found, answer, worst, settings)
 
 
 def _gain(raw: Walk, rival: Iterate, walk: Walk, best: Iterate) -> float:
     """Return how much better a rival is, in units of the objective."""
-    return (walk.program.value(best.u) - raw.program.value(rival.u)) / _unit(walk, best)
-
-
-def _unit(walk: Walk, best: Iterate) -> float:
-    """Return what settings mean by one: the objective itself where it is larger, as costs may be."""
-    return max(1.0, abs(walk.program.value(best.u)))
+    value = walk.program.value(best.u)
+    return (value - raw.program.value(rival.u)) / unit(value)
 
 
 def _not_below(raw: Walk, rival: Iterate | None, walk: Walk, best: Iterate) -> tuple[Walk, Iterate]:

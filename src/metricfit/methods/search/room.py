@@ -1,15 +1,17 @@
 """Room to the limits: of all mixtures about as good as the best one, the one that keeps its limits most safely.
 
 The best mixture on labels keeps its limits by luck as much as by merit, the more so the fewer rows a limit rests on.
-A little of the objective, less than labels can show, often pays for a good part of a limit's sampling error.
+A little of the objective, less than labels can show, often pays for a good part of a limit's sampling error; where
+it pays for little it is not spent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import erfc
 
 from metricfit.exceptions import Unsolved
 from metricfit.functions.expression import Node
@@ -22,29 +24,84 @@ from metricfit.oracles.base import mixed
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray
 
+# The golden section of 1: a point that divides an interval so divides its larger part so again.
+GOLDEN = (5**0.5 - 1) / 2
+
 
 def with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> Iterate:
-    """Return a mixture of few of the walk's rules with as much room to its limits as a value of ``worst`` pays for.
+    """Return the mixture of few of the walk's rules whose room to the limits pays best, of value ``worst`` or better.
 
-    Room is measured in standard errors of each limit's metric; more than ``settings.room`` of them is not asked for.
+    Room is measured in standard errors of each limit's metric, at most ``settings.room`` of them. It is worth by how
+    much less limits are missed on rows drawn anew, on average, times ``settings.price``.
     """
     program, columns = walk.program, Columns(walk.program, walk.vertices)
     made, rows = counted(walk, best), walk.oracle.effective_rows
     errors = [sampling_error(program, limit.metric, made, rows) for limit in program.limits]
-    kept, found = program, replace(best, weights=_table(walk, best))
-    low, high = 0.0, settings.room
-    room = high
-    for _ in range(settings.halvings):
+    # What is paid for missing a limit by one standard error.
+    price = settings.price * unit(program.value(best.u))
+    price *= max(
+        error / unit(limit.constraint.limit) for error, limit in zip(errors, program.limits, strict=True)
+    )
+    start = replace(best, weights=_table(walk, best))
+    found: dict[float, tuple[float, Program, Iterate]] = {}
+
+    def cost(room: float) -> float:
+        """Return the value of the best mixture with so much room, plus what its limits are expected to be missed by."""
         tighter = stricter(program, [room * error for error in errors])
-        mixture = _best_mixture(tighter, walk, columns, found)
+        mixture = _best_mixture(tighter, walk, columns, start)
         if mixture is None or program.value(mixture.u) > worst:
-            high = room
+            return np.inf
+        total = program.value(mixture.u) + price * mean_excess(room)
+        found[room] = total, tighter, mixture
+        return total
+
+    cost(0.0)
+    golden_section(cost, settings.room, settings.looks)
+    if not found:
+        return best
+    _, tighter, mixture = min(found.values(), key=lambda entry: entry[0])
+    return fewer_rules(tighter, walk, mixture, walk.tol)
+
+
+def unit(value: float) -> float:
+    """Return what settings mean by one: the value itself where it is larger, as costs may be."""
+    return max(1.0, abs(value))
+
+
+def mean_excess(room: float) -> float:
+    """Return by how much a normal variable is above ``room``, 0 where it is below, on average.
+
+    Examples
+    --------
+    >>> [round(mean_excess(room), 3) for room in (0.0, 1.0, 2.0)]
+    [0.399, 0.083, 0.008]
+    """
+    density = np.exp(-(room**2) / 2) / np.sqrt(2 * np.pi)
+    return float(density - room * erfc(room / np.sqrt(2)) / 2)
+
+
+def golden_section(cost: Callable[[float], float], end: float, looks: int) -> None:
+    """Look for the least of a cost that falls from 0 on, then rises up to ``end``, from some point on perhaps infinite.
+
+    Examples
+    --------
+    >>> looked = []
+    >>> golden_section(lambda x: looked.append(x) or (x - 0.4) ** 2, 2.0, 9)
+    >>> len(looked), round(looked[-1], 1)
+    (9, 0.4)
+    """
+    low, high = 0.0, end
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    by_left, by_right = cost(left), cost(right)
+    for _ in range(looks - 2):
+        if by_left <= by_right:
+            high, right, by_right = right, left, by_left
+            left = high - GOLDEN * (high - low)
+            by_left = cost(left)
         else:
-            low, kept, found = room, tighter, mixture
-        if low == high:
-            break
-        room = (low + high) / 2
-    return fewer_rules(kept, walk, found, walk.tol)
+            low, left, by_left = left, right, by_right
+            right = low + GOLDEN * (high - low)
+            by_right = cost(right)
 
 
 def _best_mixture(program: Program, walk: Walk, columns: Columns, start: Iterate) -> Iterate | None:
