@@ -413,6 +413,29 @@ def test_a_table_that_is_cut_short(tmp_path, data, ending):
         mf.scores(path, label="y", proba_prefix="p_")
 
 
+@needs("pyarrow")
+def test_a_damaged_page_loses_no_rows(tmp_path):
+    """Whichever byte before the footer is another one: all rows are read, or the file is refused."""
+    table = {"y": ["a", "b"] * 5, "p_a": np.linspace(0, 1, 10), "p_b": np.linspace(1, 0, 10)}
+    path = tmp_path / "scores.parquet"
+    pq.write_table(pa.table(table), path, compression="none")
+    intact = path.read_bytes()
+    footer = int.from_bytes(intact[-8:-4], "little")
+    refused = 0
+    for place in range(4, len(intact) - 8 - footer):
+        changed = bytearray(intact)
+        changed[place] ^= 2
+        path.write_bytes(changed)
+        try:
+            rows = ChunkedRows(mf.scores(path, label="y", proba_prefix="p_"))
+            read = sum(len(block.proba) for block in rows.blocks(check=True))
+        except ValueError:
+            refused += 1
+        else:
+            assert read == len(rows), place
+    assert refused
+
+
 def test_what_files_already_say_is_not_passed_again(tmp_path, data):
     table = mf.scores(write(tmp_path, *data), label="y", proba_prefix="p_")
     assert repr(table) == "ScoreFiles(2 files, 500 rows, 3 classes)"

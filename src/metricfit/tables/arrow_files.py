@@ -118,6 +118,12 @@ class ArrowFiles:
                             _refuse_nulls(batch.column(name), name, shown, first)
                     first += batch.num_rows
                     yield pa.Table.from_batches([batch])
+                # pyarrow ends early, without a word, where the pages of a column are damaged.
+                if first != (said := file.count_rows()):
+                    raise ValueError(
+                        f"{shown}: it says that it has {said} rows, of which {first} can be read; it is damaged. "
+                        "Write it again"
+                    )
 
     def _of_file(self, file: Any, names: list[str], rows: int) -> Iterator[Any]:
         stored = set(file.physical_schema.names)
