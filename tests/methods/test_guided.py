@@ -226,3 +226,17 @@ def test_a_group_without_rows_of_a_class_gives_the_class_up_under_predictive_par
     found = mf.optimize(proba, y, "accuracy", [limit], sensitive_features={"region": region, "sex": sex})
     assert found.constraints[0].violation <= 1e-9
     assert found.value >= np.mean(plain == y) - 1e-12
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_labels_do_not_mix_the_rules_of_the_guide_anew(seed):
+    """The lowest recall needs a mixture of several rules: labels would find fewer that are as good by luck."""
+    random = np.random.default_rng(seed)
+    proba = np.array([0.5, 0.2, 0.15, 0.1, 0.05]) * np.exp(1.5 * random.normal(size=(800, 5)))
+    proba /= proba.sum(axis=1, keepdims=True)
+    y = (proba.cumsum(axis=1) > random.random((800, 1))).argmax(axis=1)
+    found, guide = (mf.optimize(proba, y, "min_recall", confusion=how) for how in ("labels", "calibrated"))
+    assert found.calibrated.value == pytest.approx(guide.value, abs=1e-9)
+    shares = [result.policy.decision_proba(proba) for result in (found, guide)]
+    np.testing.assert_allclose(*shares, atol=1e-6)
+    assert len(found.policy.rules[0]) > 3

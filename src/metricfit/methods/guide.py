@@ -66,7 +66,7 @@ class Guide:
             mixture, self.factor = self._counted(weights), factor
             u = self._note(mixture, outcome)
             self.agreed = self._agree(u, outcome.best.u)
-            yield Iterate(mixture, u, multipliers=self._prices(outcome.best))
+            yield Iterate(mixture, u, multipliers=self._prices(outcome.best), final=True)
             following = label_factor(
                 self.made, mixed(self.known, weights), self.program.layout, self.walk.oracle.effective_rows
             )
@@ -103,7 +103,7 @@ class Guide:
             mixture = self._counted(weights)
             u = self._note(mixture, outcome)
             if self._missed(u, moves)[0].max() <= FEASIBLE or self.labels.excess(u) > FEASIBLE:
-                yield Iterate(mixture, u)
+                yield Iterate(mixture, u, final=True)
 
     def _note(self, mixture: FloatArray, outcome: Outcome) -> FloatArray:
         """Keep what labels and what probabilities say of a mixture; return u by labels."""

@@ -97,9 +97,10 @@ class Guided(Method):
         yield from self._mixed(program, walk)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
-        """Drop rules that do nothing."""
+        """Drop rules that do nothing, but none of the guide: labels would choose between them by luck."""
         convex = ColumnGeneration().refusal(program) is None
-        return fewer_rules(program, walk, best, slack) if convex and best.weights.ndim == 2 else best
+        mixed = best.weights.ndim == 2 and not best.final
+        return fewer_rules(program, walk, best, slack) if convex and mixed else best
 
     def _polished(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Improve the best single rules weight by weight; labels count half, in the end they count alone."""

@@ -34,6 +34,8 @@ class Iterate:
         For each constraint, the multipliers of its functions, in units of the objective.
     settled : bool
         Whether a gap within the tolerance is reason to stop.
+    final : bool
+        Whether the mixture is to stay as it is: made by other counts than the walk's, by which alone it has its merit.
     """
 
     weights: FloatArray
@@ -41,6 +43,7 @@ class Iterate:
     bound: float = -np.inf
     multipliers: tuple[FloatArray, ...] | None = None
     settled: bool = True
+    final: bool = False
 
 
 @dataclass(frozen=True, eq=False)
