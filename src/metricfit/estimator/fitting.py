@@ -83,12 +83,7 @@ def fit_rows(
     )
     if clf.oracle == "retrain":
         return _retrained(clf, rows, problem, features, seed)
-    unseen_by_model = _frozen(clf) or clf.cv is not None
-    if (
-        clf.confidence is not None
-        and problem.constraints
-        and not (clf.confidence <= EVEN and unseen_by_model)
-    ):
+    if clf.confidence is not None and problem.constraints and _keeps_rows_apart(clf, clf.confidence):
         return _confirmed(clf, rows, problem, clf.confidence, seed)
     if clf.blind:
         model, held_out = fit_joint(
@@ -155,6 +150,12 @@ def _retrained(
     )
     result = with_expected(problem, oracle, solve(problem, oracle, _options(clf, seed)))
     return Fitted(fit_clone(clf.estimator, rows.X, rows.y, rows.weights), rows.classes, result)
+
+
+def _keeps_rows_apart(clf: MetricClassifier, level: float) -> bool:
+    """Return whether a confidence needs rows of its own: one half goes by folds of rows that the model has not seen."""
+    unseen_by_model = _frozen(clf) or clf.cv is not None
+    return level > EVEN or not unseen_by_model
 
 
 def _confirmed(

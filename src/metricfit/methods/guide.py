@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,18 @@ PUSH = 1e-4
 ROUNDING = 1e-6
 
 
+class Judged(NamedTuple):
+    """What is said of a mixture of the guiding problem, which had its counts multiplied by ``factor``.
+
+    ``made`` is its statistic by labels, ``u`` what metrics read of it, ``expected`` what they read by probabilities.
+    """
+
+    made: FloatArray
+    u: FloatArray
+    expected: FloatArray
+    factor: FloatArray
+
+
 class Guide:
     """Solves the calibrated problem exactly, counts its mixture by labels, corrects the problem, and solves it again.
 
@@ -48,7 +61,7 @@ class Guide:
         generates = ColumnGeneration().refusal(self.program) is None
         self.method: Method = ColumnGeneration() if generates else Local(tries=1)
         self.agreed = False
-        self.u: FloatArray | None = None
+        self.last: Judged | None = None
         self.known: list[Vertex] = []
         self.places: dict[bytes, int] = {}
 
@@ -63,12 +76,15 @@ class Guide:
                 return
             if not attempt:
                 self.walk.guide = outcome
-            mixture, self.factor = self._counted(weights), factor
-            u = self._note(mixture, outcome)
-            self.agreed = self._agree(u, outcome.best.u)
-            yield Iterate(mixture, u, multipliers=self._prices(outcome.best), final=True)
+            mixture = self._counted(weights)
+            self.last = self._judged(mixture, outcome, factor)
+            self.agreed = self._agree(self.last)
+            yield Iterate(mixture, self.last.u, multipliers=self._prices(outcome.best), final=True)
             following = label_factor(
-                self.made, mixed(self.known, weights), self.program.layout, self.walk.oracle.effective_rows
+                self.last.made,
+                mixed(self.known, weights),
+                self.program.layout,
+                self.walk.oracle.effective_rows,
             )
             if np.abs(following / factor - 1).max() <= self.settings.factor_change:
                 return
@@ -83,10 +99,11 @@ class Guide:
         """
         moves = np.zeros(len(self.labels.limits))
         broken, kept = np.full(moves.size, -np.inf), np.full(moves.size, np.inf)
+        now = self.last
         for _ in range(self.settings.moves):
-            if self.u is None or any(np.isnan(limit.value(self.u)) for limit in self.labels.limits):
+            if now is None or any(np.isnan(limit.value(now.u)) for limit in self.labels.limits):
                 return  # no mixture to move from, or one that gives up what a limit is about
-            missed, left = self._missed(self.u, moves)
+            missed, left = self._missed(now, moves)
             over = missed > FEASIBLE
             broken, kept = np.where(over, moves, broken), np.where(over, kept, moves)
             between = np.isfinite(kept - broken) & (kept > broken)
@@ -97,21 +114,20 @@ class Guide:
                 return
             moves = further
             try:
-                outcome, weights = self._solved(stricter(self.program, moves), self.factor, 1)
+                outcome, weights = self._solved(stricter(self.program, moves), now.factor, 1)
             except InfeasibleError:
                 return
             mixture = self._counted(weights)
-            u = self._note(mixture, outcome)
-            if self._missed(u, moves)[0].max() <= FEASIBLE or self.labels.excess(u) > FEASIBLE:
-                yield Iterate(mixture, u, final=True)
+            now = self._judged(mixture, outcome, now.factor)
+            if self._missed(now, moves)[0].max() <= FEASIBLE or self.labels.excess(now.u) > FEASIBLE:
+                yield Iterate(mixture, now.u, final=True)
 
-    def _note(self, mixture: FloatArray, outcome: Outcome) -> FloatArray:
-        """Keep what labels and what probabilities say of a mixture; return u by labels."""
-        self.made = mixed(self.walk.vertices, mixture)
-        self.u, self.expected = self.labels.vector(self.made), outcome.best.u
-        return self.u
+    def _judged(self, mixture: FloatArray, outcome: Outcome, factor: FloatArray) -> Judged:
+        """Return what labels, and what probabilities, say of a mixture."""
+        made = mixed(self.walk.vertices, mixture)
+        return Judged(made, self.labels.vector(made), outcome.best.u, factor)
 
-    def _missed(self, u: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _missed(self, now: Judged, moves: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return by how much each limit is missed, and by how much those that bind may be loosened (all below 0).
 
         Missed is what labels miss, or what labels and probabilities together do: their mean, in which labels weigh the
@@ -121,21 +137,21 @@ class Guide:
         pairs = zip(self.labels.limits, self.program.limits, strict=True)
         missed, left = [], []
         for (one, other), move in zip(pairs, moves, strict=True):
-            by_labels, by_proba = one.violation(u), other.violation(self.expected)
-            error = sampling_error(self.labels, one.metric, self.made, rows)
+            by_labels, by_proba = one.violation(now.u), other.violation(now.expected)
+            error = sampling_error(self.labels, one.metric, now.made, rows)
             share = self.settings.off**2 / (self.settings.off**2 + error**2)
             missed.append(max(by_labels, share * by_labels + (1 - share) * by_proba))
             left.append(min(missed[-1], 0.0) if by_proba + move >= -self.settings.missed else 0.0)
         return np.array(missed), np.array(left)
 
-    def _agree(self, counted: FloatArray, expected: FloatArray) -> bool:
+    def _agree(self, last: Judged) -> bool:
         """Return whether labels and probabilities say the same of every constraint, as they do of shares of decisions.
 
         Of a rate of nothing, such as the precision of a class that is given up, neither says anything. Rates that are
         close by chance do not count: the next limit would be answered in another way.
         """
         return all(
-            abs(one.value(counted) - other.value(expected)) <= ROUNDING
+            abs(one.value(last.u) - other.value(last.expected)) <= ROUNDING
             for one, other in zip(self.labels.limits, self.program.limits, strict=True)
         )
 
