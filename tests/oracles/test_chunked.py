@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import mmap
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -434,6 +436,35 @@ def test_a_damaged_page_loses_no_rows(tmp_path):
         else:
             assert read == len(rows), place
     assert refused
+
+
+DAMAGED = """
+import sys
+from pathlib import Path
+import metricfit as mf
+from metricfit.oracles.files.chunked import ChunkedRows
+path = Path(sys.argv[1])
+intact = path.read_bytes()
+for place in range(320, 480, 8):  # eight bytes too many: what the end of the file says leads elsewhere
+    for other in range(720, 780, 4):
+        changed = bytearray(intact[:place] + bytes([255] * 5 + [0, 134, 160]) + intact[place:])
+        changed[other] = 8
+        path.write_bytes(changed)
+        try:
+            list(ChunkedRows(mf.scores(path, label="y", proba_prefix="p_")).blocks(check=True))
+        except ValueError:
+            continue
+"""
+
+
+@needs("pyarrow")
+def test_a_damaged_arrow_file_does_not_end_the_process(tmp_path):
+    """In a process of its own, which pyarrow's reader of data sets would end."""
+    table = pa.table({"y": ["a", "b"] * 5, "p_a": np.linspace(0, 1, 10), "p_b": np.linspace(1, 0, 10)})
+    with pa.ipc.new_file(tmp_path / "scores.arrow", table.schema) as writer:
+        writer.write_table(table)
+    ended = subprocess.run([sys.executable, "-c", DAMAGED, tmp_path / "scores.arrow"], capture_output=True)
+    assert ended.returncode == 0, ended.stderr.decode()[-500:]
 
 
 def test_what_files_already_say_is_not_passed_again(tmp_path, data):

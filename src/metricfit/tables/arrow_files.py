@@ -15,6 +15,9 @@ from metricfit.messages import rows_text, some
 from metricfit.tables.damage import UNREADABLE, check_columns, readable, unreadable
 from metricfit.tables.formats import FORMATS, arrow, check_file
 
+# Rows of a batch, where they are only looked at.
+MANY_ROWS = 2**20
+
 
 @dataclass(frozen=True, eq=False)
 class ArrowFiles:
@@ -47,7 +50,9 @@ class ArrowFiles:
         with _reading(shown, kind):
             if not several and kind == "ipc" and os.path.isfile(paths[0]) and _is_stream(paths[0]):
                 with pa.OSFile(paths[0]) as source:
-                    return cls(ds.dataset(pa.ipc.open_stream(source).read_all()), shown)
+                    table = pa.ipc.open_stream(source).read_all()
+                _check_intact(table, shown)
+                return cls(ds.dataset(table), shown)
             dataset = ds.dataset(paths if several else paths[0], format=kind, partitioning="hive")
             found = cls(dataset, shown)
         if not found.files:
@@ -111,13 +116,15 @@ class ArrowFiles:
         for file in self.files:
             first, shown = 0, _path(file) or self.path
             with _reading(shown):
-                for batch in self._of_file(file, names, rows):
-                    _check_intact(batch, shown)
-                    for name in names:
-                        if name not in nulls:
-                            _refuse_nulls(batch.column(name), name, shown, first)
-                    first += batch.num_rows
-                    yield pa.Table.from_batches([batch])
+                for stored in self._of_file(file, names, rows):
+                    _check_intact(stored, shown)  # before it is cut: a damaged column would end the process
+                    for start in range(0, stored.num_rows, rows):
+                        batch = stored.slice(start, rows)
+                        for name in names:
+                            if name not in nulls:
+                                _refuse_nulls(batch.column(name), name, shown, first)
+                        first += batch.num_rows
+                        yield pa.Table.from_batches([batch])
                 # pyarrow ends early, without a word, where the pages of a column are damaged.
                 if first != (said := file.count_rows()):
                     raise ValueError(
@@ -126,27 +133,55 @@ class ArrowFiles:
                     )
 
     def _of_file(self, file: Any, names: list[str], rows: int) -> Iterator[Any]:
-        stored = set(file.physical_schema.names)
-        parquet = getattr(getattr(file, "format", None), "default_extname", "") == "parquet"
-        if not parquet or not set(names) <= stored:
-            options = {"batch_readahead": 1, "fragment_readahead": 1}
-            yield from file.to_batches(schema=self.dataset.schema, columns=names, batch_size=rows, **options)
-            return
-        import pyarrow.parquet as pq
+        """Yield batches of a file as they are stored, in Parquet files of so many rows at most."""
+        import pyarrow as pa
+        import pyarrow.dataset as ds
 
-        # A row group may be as large as the file; a buffered reader does not hold all of it at once.
+        stored = [name for name in names if name in file.physical_schema.names]
+        kind = _format(file)
+        if not kind or not stored:  # in memory, or nothing is read but the names of folders
+            yield from file.to_batches(schema=self.dataset.schema, columns=names, batch_size=rows)
+            return
+        by_folder = ds.get_partition_keys(file.partition_expression)
         with file.open() as handle:
-            reader = pq.ParquetFile(handle, buffer_size=2**16, pre_buffer=False)
-            for batch in reader.iter_batches(rows, columns=names, use_threads=False):
-                yield batch.select(names)
+            read = _parquet_batches if kind == "parquet" else _arrow_batches
+            for batch in read(handle, stored, rows):
+                made = {name: batch.column(name) for name in stored}
+                for name in set(names) - set(stored):
+                    made[name] = pa.array(
+                        [by_folder[name]] * batch.num_rows, self.dataset.schema.field(name).type
+                    )
+                yield pa.record_batch([made[name] for name in names], names=names)
 
     def whole(self, columns: Sequence[str]) -> Any:
         """Return columns of all rows as a table of pyarrow."""
         names = list(dict.fromkeys(columns))
+        if any(_format(file) == "arrow" for file in self.files):
+            for _ in self.batches(names, MANY_ROWS, nulls=names):
+                pass  # damaged columns of Arrow files raise here; put together, they would end the process
         with _reading(self.path):
             table = self.dataset.to_table(columns=names)
         _check_intact(table, self.path)
         return table
+
+
+def _parquet_batches(handle: Any, names: list[str], rows: int) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    # A row group may be as large as the file; a buffered reader does not hold all of it at once.
+    reader = pq.ParquetFile(handle, buffer_size=2**16, pre_buffer=False)
+    yield from reader.iter_batches(rows, columns=names, use_threads=False)
+
+
+def _arrow_batches(handle: Any, names: list[str], rows: int) -> Iterator[Any]:
+    """Yield the batches that the file was written in; they cannot be read in parts, whatever ``rows`` says."""
+    import pyarrow as pa
+
+    schema = pa.ipc.open_file(handle).schema
+    options = pa.ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in names])
+    reader = pa.ipc.open_file(handle, options=options)
+    for number in range(reader.num_record_batches):
+        yield reader.get_batch(number)
 
 
 @contextmanager
@@ -200,6 +235,11 @@ def _is_stream(path: str) -> bool:
     """Return whether an Arrow file has the layout for streams; its name does not tell."""
     with open(path, "rb") as file:
         return file.read(6) != b"ARROW1"
+
+
+def _format(file: Any) -> str:
+    """Return "parquet" or "arrow"; nothing for a table in memory."""
+    return str(getattr(getattr(file, "format", None), "default_extname", ""))
 
 
 def _path(file: Any) -> str:
