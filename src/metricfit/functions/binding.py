@@ -23,7 +23,7 @@ from metricfit.functions.expression import Constant, Entries, Node
 from metricfit.functions.linear import Linear, Triplets, entries_of
 from metricfit.functions.reach import ends
 from metricfit.messages import pairs_text
-from metricfit.types import BoolArray, FloatArray, Label
+from metricfit.types import BoolArray, FloatArray, IntArray, Label
 
 # Larger batches of functions (all entries of a large matrix) are added without a search for equal ones.
 SHARED = 4096
@@ -50,6 +50,7 @@ class Binding:
     asked: list[tuple[Linear, BoolArray]] = field(default_factory=list)
     nodes: list[Entries] = field(default_factory=list)
     places: dict[bytes, int] = field(default_factory=dict)
+    slices: list[BoolArray] = field(default_factory=list)
 
     @classmethod
     def of(cls, axes: Axes, margins: FloatArray) -> Binding:
@@ -58,7 +59,7 @@ class Binding:
 
     def at(self, where: Mapping[str, object]) -> Binding:
         """Return the same binding, looking at one slice."""
-        inside = replace(self, mask=self.mask & self.axes.cells.mask(**where))
+        inside = self._within(self.axes.cells.mask(**where))
         if not inside.mass > 0:
             text = pairs_text(where, where.values())
             raise ValueError(
@@ -69,8 +70,27 @@ class Binding:
     def groups(self, over: str | Sequence[str]) -> dict[tuple[Label, ...], Binding]:
         """Return one narrower binding for each group that attributes make among the rows looked at."""
         masks = self.axes.cells.groups(over)
-        parts = {values: replace(self, mask=self.mask & mask) for values, mask in masks.items()}
+        parts = {values: self._within(mask) for values, mask in masks.items()}
         return {values: part for values, part in parts.items() if part.mass > 0}
+
+    def _within(self, mask: BoolArray) -> Binding:
+        self.slices.append(mask)
+        return replace(self, mask=self.mask & mask)
+
+    @property
+    def alike(self) -> IntArray:
+        """A number for each cell; cells in the same slices, which a metric cannot tell apart, have the same one.
+
+        Examples
+        --------
+        >>> from metricfit.data.cells import Cells
+        >>> cells = Cells(("sex", "age"), (("F", "old"), ("F", "young"), ("M", "old")))
+        >>> binding = Binding.of(Axes((0, 1), cells=cells), np.full((3, 2), 1 / 6))
+        >>> binding.alike.tolist(), binding.at({"sex": "F"}).alike.tolist()
+        ([0, 0, 0], [1, 1, 0])
+        """
+        told = np.stack([np.ones(len(self.mask), bool), *self.slices], axis=1)
+        return np.unique(told, axis=0, return_inverse=True)[1].reshape(-1)
 
     @property
     def prior(self) -> FloatArray:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metricfit.data.axes import Axes
 from metricfit.data.confusion import Confusion
 from metricfit.data.layout import expand, shape_of, statistic
-from metricfit.functions.binding import Binding
+from metricfit.functions.binding import Binding, Functions
 from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
 from metricfit.functions.sums import Sum
@@ -69,37 +68,48 @@ def taken_apart(metric: Metric, seen: Evidence) -> Pieces:
     if found is not None:
         return Pieces(*found, 0.0, 1.0)
     confusion, cells, labels = seen.confusion, seen.cells, seen.labels
-    axes, margins = confusion.axes, confusion.margins
-    root, sign, node, u, slopes = _bound(metric, confusion)
-    within = np.stack([slopes(row) for row in np.eye(node.size)])
+    here = _On.of(metric, confusion)
+    within = np.stack([here.slopes(row) for row in np.eye(here.node.size)])
     inside = np.einsum("lpk,pk->lp", within[:, cells, labels], seen.chances)
-    usual = np.einsum("laik,aik->lai", within, confusion.values) / np.where(margins > 0, margins, 1.0)
-    across = _of_shares(metric, confusion.values, margins, axes, node.value(u))
-    low, high = root.reach()
+    low, high = here.root.reach()
     return Pieces(
-        sign,
-        node.value(u),
-        inside + (across - usual)[:, cells, labels],
+        here.sign,
+        here.values,
+        inside + _of_shares(metric, confusion, here, within)[:, cells, labels],
         float(low[0]),
         float(high[0]),
     )
 
 
-def _bound(metric: Metric, confusion: Confusion):  # type: ignore[no-untyped-def]
-    """Return the metric's tree, its sign, the functions it is the largest of, u, and what gives their slopes."""
-    binding = Binding.of(confusion.axes, confusion.margins)
-    root = metric.bind(binding)
-    functions = binding.finish()
-    counted = statistic(confusion.values, functions.layout, confusion.axes)
-    u = functions.matrix @ counted.ravel() + functions.constant
-    sign, node = _parts(root)
-    shape = shape_of(functions.layout, confusion.axes)
+@dataclass(frozen=True, eq=False)
+class _On:
+    """A metric on one tensor: ``sign`` times the largest of ``node``, at ``u``."""
 
-    def slopes(weights: FloatArray) -> FloatArray:
-        loss = (functions.matrix.T @ node.slope(u, weights)).reshape(shape)
-        return np.asarray(expand(loss, functions.layout, confusion.axes))
+    binding: Binding
+    root: Node
+    sign: int
+    node: Node
+    functions: Functions
+    u: FloatArray
 
-    return root, sign, node, u, slopes
+    @classmethod
+    def of(cls, metric: Metric, confusion: Confusion) -> _On:
+        binding = Binding.of(confusion.axes, confusion.margins)
+        root = metric.bind(binding)
+        functions = binding.finish()
+        counted = statistic(confusion.values, functions.layout, confusion.axes)
+        u = functions.matrix @ counted.ravel() + functions.constant
+        return cls(binding, root, *_parts(root), functions, u)
+
+    @property
+    def values(self) -> FloatArray:
+        return self.node.value(self.u)
+
+    def slopes(self, weights: FloatArray) -> FloatArray:
+        """Return the slopes of a weighted sum of the functions where no class share changes, as a tensor."""
+        layout, axes = self.functions.layout, self.binding.axes
+        loss = self.functions.matrix.T @ self.node.slope(self.u, weights)
+        return np.asarray(expand(loss.reshape(shape_of(layout, axes)), layout, axes))
 
 
 def _parts(root: Node) -> tuple[int, Node]:
@@ -112,18 +122,24 @@ def _parts(root: Node) -> tuple[int, Node]:
     return 1, root
 
 
-def _of_shares(
-    metric: Metric, values: FloatArray, margins: FloatArray, axes: Axes, here: FloatArray
-) -> FloatArray:
-    """Return the slopes towards more rows of each class in each cell, decided as those there are."""
-    slopes = np.zeros((here.size, *margins.shape))
-    for a, i in zip(*np.nonzero(margins), strict=True):
-        step = STEP * margins[a, i]
-        moved = values.copy()
-        moved[a, i] *= 1 + STEP
-        _, _, node, u, _ = _bound(metric, Confusion(moved / moved.sum(), axes))
-        slopes[:, a, i] = (node.value(u) - here) / step
-    return slopes
+def _of_shares(metric: Metric, confusion: Confusion, here: _On, within: FloatArray) -> FloatArray:
+    """Return what a row adds by its class and cell alone, (functions, cells, classes), whatever is decided about it.
+
+    More rows of a class in a cell, decided as those there are, change the metric by that and by their decisions. Cells
+    that the metric does not tell apart have it in common, so one of them is looked at, that with most rows.
+    """
+    values, margins, alike = confusion.values, confusion.margins, here.binding.alike
+    made = np.zeros((len(within), *margins.shape))
+    for cells in (np.flatnonzero(alike == number) for number in range(alike.max() + 1)):
+        for i in np.flatnonzero(margins[cells].any(axis=0)):
+            a = cells[margins[cells, i].argmax()]
+            moved = values.copy()
+            moved[a, i] *= 1 + STEP
+            there = _On.of(metric, Confusion(moved / moved.sum(), confusion.axes))
+            by_decisions = within[:, a, i] @ values[a, i]
+            change = (there.values - here.values) / STEP - by_decisions
+            made[:, cells, i] = (change / margins[a, i])[:, None]
+    return made
 
 
 def covariance(influences: FloatArray, seen: Evidence) -> FloatArray:
