@@ -19,7 +19,7 @@ from metricfit.exceptions import InfeasibleError
 from metricfit.intervals import Evidence
 from metricfit.policy.evaluation import Judged
 from metricfit.problem import Problem
-from metricfit.trust.judgement import Judgement, evidence, judge
+from metricfit.trust.judgement import Decided, Judgement, judge
 from metricfit.types import IntArray
 
 # As many as cost no more than three solves even where the start saves nothing.
@@ -102,9 +102,9 @@ def expected(
     fold = deal(rows.labels, rows.cells, folds, seed)
     parts: list[Evidence] = []
     policies: list[Evidence] = []
-    compared = rows
+    compared = np.arange(len(rows))
     if len(rows) > COMPARED:
-        compared = rows.take(np.sort(np.random.default_rng(seed).choice(len(rows), COMPARED, replace=False)))
+        compared = np.sort(np.random.default_rng(seed).choice(len(rows), COMPARED, replace=False))
     lost = 0
     for fitted, judged in parts_of(fold):
         try:
@@ -112,8 +112,10 @@ def expected(
         except InfeasibleError:
             lost += 1
             continue
-        parts.append(evidence(policy, rows[judged]))
-        policies.append(evidence(policy, compared))
+        decided = np.union1d(judged, compared)
+        seen = Decided.by(policy, rows[decided])
+        parts.append(seen.evidence(np.searchsorted(decided, judged)))
+        policies.append(seen.evidence(np.searchsorted(decided, compared)))
     if not parts:
         return None
     notes = [note] if note else []
