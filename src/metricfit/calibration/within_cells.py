@@ -108,6 +108,7 @@ def fitted(
 ) -> FloatArray:
     """Return (t, d) of each cell, fitted to all its rows by Newton's method with clipped steps."""
     params = np.zeros((n_cells, 1 + logits.shape[1]))
+    rows = replace(rows, folds=[slice(0, len(rows.labels))])  # sums of each fold are of no use here
     for _ in range(STEPS):
         q = evaluate(logits + change(params, slopes, (rows.cells,)), rows.labels)[1]
         step = sums(rows, q, slopes, n_cells).step(shrinkage, params, leave_out=False)
