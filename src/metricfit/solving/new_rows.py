@@ -19,6 +19,7 @@ from metricfit.problem import Problem
 from metricfit.result import ConstraintRecord, Deterministic, Origin, Result
 from metricfit.solving.answer import alone_of, with_single
 from metricfit.solving.door import DEFAULTS, solve
+from metricfit.solving.policy_search import search
 from metricfit.solving.provenance import judge_of, judging_rows, provenance_of
 from metricfit.trust.by_folds import confirm_by_folds
 from metricfit.trust.confidence import confirm
@@ -160,10 +161,11 @@ def with_expected(
     seconds = None if options.max_seconds is None else options.max_seconds / 2
     # The rules that were found on all rows are where to start from, so few calls are needed.
     again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=callback, verbose=0)
-    again = replace(again, derandomise=False)
 
     def refit(some: Rows) -> Policy:
-        return solve(problem, PluginOracle(some, kind, oracle.threads), again).policy
+        policy = search(problem, PluginOracle(some, kind, oracle.threads), again).policy
+        assert isinstance(policy, Policy)
+        return policy
 
     note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"
     found = expected(problem, rows, refit, note=note)

@@ -1,0 +1,92 @@
+"""The search for a policy: calibration, walk and choice of the answer, without what is told about it afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metricfit.methods import Guided, Method, Outcome, Record, Walk, choose, run
+from metricfit.methods.base import Budget, Standing
+from metricfit.options import Options
+from metricfit.oracles.base import OracleBase
+from metricfit.policy import Policy
+from metricfit.policy.models import ModelPolicy
+from metricfit.problem import Problem, Program
+from metricfit.result import Result
+from metricfit.solving.answer import policy_of
+from metricfit.trust.preferred import preferred
+from metricfit.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A policy, and how it was found.
+
+    Parameters
+    ----------
+    policy : Policy or ModelPolicy
+        The mixture of rules or models.
+    weights, u : arrays
+        Its weights (cells, vertices of the walk), and its generalised confusion vector.
+    walk : Walk
+        The walk whose vertices it mixes.
+    outcome : Outcome
+        What the method ended with; the policy is another one where the labels prefer a plain rule or a direct search.
+    history : tuple of Record
+        One for each iteration, and one for such a policy.
+    method : Method
+        What was run.
+    asked : OracleBase
+        The oracle that it asked, calibrated where that was needed.
+    """
+
+    policy: Policy | ModelPolicy
+    weights: FloatArray
+    u: FloatArray
+    walk: Walk
+    outcome: Outcome
+    history: tuple[Record, ...]
+    method: Method
+    asked: OracleBase
+
+
+def search(problem: Problem, given: OracleBase, options: Options) -> Found:
+    """Return the policy for a problem that the rows of an oracle ask for."""
+    program = problem.bind(given.axes, given.margins)
+    for limit in program.limits:
+        limit.refuse_if_empty()
+    chosen = choose(options.method, program, guided=not given.exact and given.soft() is not None)
+    asked = given
+    if given.calibrates or (chosen.calibrates and not given.exact):
+        asked = given.calibrated() or given
+    if not np.array_equal(asked.margins, given.margins):
+        program = problem.bind(asked.axes, asked.margins)
+    budget = Budget(
+        chosen.calls(program) if options.max_calls is None else options.max_calls,
+        np.inf if options.max_seconds is None else options.max_seconds,
+    )
+    walk = Walk(program, asked, options.tol, budget, options.random_state)
+    walk.ask_all(_start_losses(options.start, program))
+    outcome = run(chosen, program, walk, options.callback, options.verbose)
+    policy, weights, u = policy_of(program, walk, outcome.best)
+    history = outcome.history
+    if asked is not given and isinstance(chosen, Guided) and isinstance(policy, Policy):
+        walk, best = preferred(problem, given, walk, policy, outcome.best, chosen.settings)
+        if best is not outcome.best:
+            policy, weights, u = policy_of(walk.program, walk, best)
+            standing = Standing.of(walk.program, u)
+            history += (standing.record(walk.program, budget.calls, budget.seconds, outcome.bound),)
+    return Found(policy, weights, u, walk, outcome, history, chosen, asked)
+
+
+def _start_losses(start: Result | Policy | None, program: Program) -> list[FloatArray]:
+    """Return the rules to start from as losses of the problem's layout."""
+    if start is None:
+        return []
+    policy = start.policy if isinstance(start, Result) else start
+    if not isinstance(policy, Policy | ModelPolicy):
+        raise ValueError(f"start must be a Result or a Policy, got {type(start).__name__}")
+    if isinstance(policy, ModelPolicy):
+        raise ValueError("start: a policy over retrained models cannot be restarted from; leave start out")
+    return policy.losses_for(program.axes, program.layout)
