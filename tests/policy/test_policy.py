@@ -12,6 +12,7 @@ import pytest
 from metricfit.calibration import Calibration
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
+from metricfit.data.rows import Rows
 from metricfit.policy import Policy, Rule
 
 ZERO_ONE = [[0, 1], [1, 0]]
@@ -380,3 +381,18 @@ def test_provenance_is_kept_and_checked():
 def test_calibrations_that_do_not_fit(calibration, words):
     with pytest.raises(ValueError, match=words):
         Policy(Axes((0, 1)), "full", [[Rule(1, np.eye(2))]], calibration=calibration)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_checked_rows_are_decided_alike_whether_or_not_their_cells_are_looked_up(own):
+    rng = np.random.default_rng(4)
+    proba, sex = rng.dirichlet([1, 1], 50), rng.choice(["F", "M"], 50)
+    rows = Rows.of(proba, rng.integers(0, 2, 50), sensitive_features={"sex": sex})
+    axes = rows.axes if own else Axes((0, 1), cells=Cells(("sex",), (("M",), ("F",))))
+    losses = np.array([[[0, 1], [3, 0]], [[0, 2], [1, 0]], [[0, 1], [1, 0]]])
+    mixtures = [[Rule(0.3, losses[0]), Rule(0.7, losses[1])], [Rule(1, losses[2])]]
+    policy = Policy(axes, "full", mixtures if own else mixtures[::-1])
+    np.testing.assert_array_equal(policy.chances(rows), policy.decision_proba(proba, {"sex": sex}))
+    bold, even = (proba[:, 1] * cost > proba[:, 0] for cost in (3, 1))
+    told = np.where(sex == "F", 0.3 * bold + 0.7 * (proba[:, 1] > 2 * proba[:, 0]), even)
+    np.testing.assert_allclose(policy.chances(rows)[:, 1], told)

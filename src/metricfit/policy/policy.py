@@ -15,6 +15,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.labels import in_class_order
 from metricfit.data.layout import Layout, shape_of
+from metricfit.data.rows import Rows
 from metricfit.data.validation import check_proba
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import unknown
@@ -185,6 +186,13 @@ class Policy(Exportable):
         for policy, some, cell in self._who_decides(sensitive_features, len(rows)):
             made[some] = policy._rule_book.chances(rows[some], cell)
         return made
+
+    def chances(self, rows: Rows) -> FloatArray:
+        """Return `decision_proba` of checked rows, whose cells are not looked up again if they are the policy's own."""
+        if rows.axes is not self.axes:
+            return self.decision_proba(rows.proba, rows.attributes)
+        cells = np.zeros(len(rows), np.int32) if rows.cells is None else rows.cells
+        return self._rule_book.chances(rows.proba, cells)
 
     def _checked(self, proba: Any) -> FloatArray:
         if self.axes.seen is not self.axes:

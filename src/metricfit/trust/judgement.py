@@ -14,6 +14,7 @@ import numpy as np
 from metricfit.data.rows import Rows
 from metricfit.intervals import Evidence, estimate
 from metricfit.metrics.base import Metric
+from metricfit.policy import Policy
 from metricfit.policy.evaluation import Judged
 from metricfit.problem import Problem
 from metricfit.types import FloatArray, IntArray
@@ -136,6 +137,8 @@ class Decided:
     @classmethod
     def by(cls, policy: Judged, rows: Rows) -> Decided:
         """Let a policy decide."""
+        if isinstance(policy, Policy):
+            return cls(rows, policy.chances(rows))
         return cls(rows, policy.decision_proba(rows.proba, rows.attributes))
 
     def evidence(self, places: IntArray | slice = EVERYTHING) -> Evidence:
