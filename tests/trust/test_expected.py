@@ -11,7 +11,10 @@ import pytest
 import metricfit as mf
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
+from metricfit.options import Options
+from metricfit.oracles import PluginOracle
 from metricfit.problem import Problem
+from metricfit.solving.policy_search import search
 from metricfit.trust.expected import deal, expected
 
 
@@ -127,3 +130,15 @@ def test_data_on_a_cluster_is_judged_by_the_rows_that_the_oracle_keeps():
     assert result.expected.rows == 600  # few enough to keep all of them
     assert result.expected.note == ""
     assert result.expected.low <= result.expected.value <= result.expected.high
+
+
+def test_a_search_whose_answer_is_only_judged_is_as_good_without_few_rules():
+    proba, y, group = rows(1500)
+    oracle = PluginOracle(Rows.of(proba, y, sensitive_features=group), "model")
+    problem = Problem.of("g_mean", [mf.demographic_parity(over="group") <= 0.02])
+    few, many = (search(problem, oracle, Options(), simple=simple) for simple in (True, False))
+    assert sum(map(len, few.policy.rules)) < sum(map(len, many.policy.rules))
+    program = many.walk.program
+    assert program.excess(many.u) <= 1e-7
+    assert program.value(many.u) <= program.value(few.u) + 1e-6
+    assert program.value(few.u) - few.outcome.bound <= 1e-4

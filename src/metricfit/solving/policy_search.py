@@ -51,8 +51,11 @@ class Found:
     asked: OracleBase
 
 
-def search(problem: Problem, given: OracleBase, options: Options) -> Found:
-    """Return the policy for a problem that the rows of an oracle ask for."""
+def search(problem: Problem, given: OracleBase, options: Options, simple: bool = True) -> Found:
+    """Return the policy for a problem that the rows of an oracle ask for.
+
+    One that is only judged, and neither shown nor deployed, need not be ``simple``, a mixture of few rules.
+    """
     program = problem.bind(given.axes, given.margins)
     for limit in program.limits:
         limit.refuse_if_empty()
@@ -66,7 +69,7 @@ def search(problem: Problem, given: OracleBase, options: Options) -> Found:
         chosen.calls(program) if options.max_calls is None else options.max_calls,
         np.inf if options.max_seconds is None else options.max_seconds,
     )
-    walk = Walk(program, asked, options.tol, budget, options.random_state)
+    walk = Walk(program, asked, options.tol, budget, options.random_state, simplifies=simple)
     walk.ask_all(_start_losses(options.start, program))
     outcome = run(chosen, program, walk, options.callback, options.verbose)
     policy, weights, u = policy_of(program, walk, outcome.best)

@@ -29,7 +29,12 @@ THRESHOLDS = (0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6)
 
 
 def fewer_rules(program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
-    """Return a mixture of few of the rules that is at most ``slack`` worse and keeps the constraints."""
+    """Return a mixture of few of the rules that is at most ``slack`` worse and keeps the constraints.
+
+    It is the same mixture if nobody asks for few rules.
+    """
+    if not walk.simplifies:
+        return best
     columns = Columns(program)
     for place in np.flatnonzero(best.weights[:, : len(walk.vertices)].any(axis=0)):
         columns.add(int(place), walk.vertices[place])

@@ -61,7 +61,8 @@ class Outcome:
 class Walk:
     """The oracle as methods see it: directions in, vertices out, every call counted against the budget.
 
-    ``explains`` says whether a search that keeps no constraints is to find out which of them conflict.
+    ``explains`` says whether a search that keeps no constraints is to find out which of them conflict, ``simplifies``
+    whether mixtures are to be of few rules.
     """
 
     program: Program
@@ -72,6 +73,7 @@ class Walk:
     vertices: list[Vertex] = field(default_factory=list)
     guide: Outcome | None = None
     explains: bool = True
+    simplifies: bool = True
     _table: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -93,6 +95,7 @@ class Walk:
             own if free else self.budget,
             self.seed,
             explains=False,
+            simplifies=self.simplifies,
         )
 
     @property
