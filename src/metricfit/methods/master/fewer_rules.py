@@ -8,6 +8,7 @@ bends, also one for each rate that it bends in.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +24,7 @@ from metricfit.methods.master.linear import Flattened
 from metricfit.methods.master.master import Master, level_goal
 from metricfit.methods.master.polyhedron import Polyhedron
 from metricfit.problem import Program
-from metricfit.types import FloatArray
+from metricfit.types import BoolArray, FloatArray
 
 THRESHOLDS = (0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6)
 
@@ -48,15 +49,22 @@ def fewer_rules(program: Program, walk: Walk, best: Iterate, slack: float) -> It
         if good(columns.u(corner)):
             alpha = _only(columns, corner)
             break
-    for fewer, start in () if walk.late else _heaviest(columns, alpha):
-        try:
-            found = Master(program, walk).solve(fewer, start)
-        except Unsolved:
-            continue
-        if good(found.u):
-            return replace(best, weights=fewer.weights(found.alpha, len(walk.vertices)), u=found.u)
-    u = columns.u(alpha)
-    return replace(best, weights=columns.weights(alpha, len(walk.vertices)), u=u) if good(u) else best
+    weights, u = columns.weights(alpha, len(walk.vertices)), columns.u(alpha)
+    made = replace(best, weights=weights, u=u) if good(u) else best
+    # More columns never make the best mixture worse, so the fewest that are enough are found by halving.
+    tried = [] if walk.late else _heaviest(columns, alpha)
+    while tried:
+        half = len(tried) // 2
+        fewer, found = columns.copy(), None
+        fewer.keep(tried[half])
+        with suppress(Unsolved):
+            found = Master(program, walk).solve(fewer, alpha[tried[half]])
+        if found is not None and good(found.u):
+            made = replace(best, weights=fewer.weights(found.alpha, len(walk.vertices)), u=found.u)
+            tried = tried[:half]
+        else:
+            tried = tried[half + 1 :]
+    return made
 
 
 def _only(columns: Columns, alpha: FloatArray) -> FloatArray:
@@ -94,13 +102,13 @@ def _equal(node: Node, values: FloatArray) -> tuple[Node, Node]:
     return difference, negative(difference)
 
 
-def _heaviest(columns: Columns, alpha: FloatArray) -> Iterator[tuple[Columns, FloatArray]]:
-    """Yield the columns with weights above a threshold, the highest threshold first."""
+def _heaviest(columns: Columns, alpha: FloatArray) -> list[BoolArray]:
+    """Return the columns with weights above each threshold, ever more of them; not all."""
     heaviest = np.zeros(len(columns.program.axes.cells))
     np.maximum.at(heaviest, columns.cell, alpha)
+    made: list[BoolArray] = []
     for threshold in THRESHOLDS:
         heavy = (alpha >= threshold) | (alpha == heaviest[columns.cell])
-        if not heavy.all():
-            fewer = columns.copy()
-            fewer.keep(heavy)
-            yield fewer, alpha[heavy]
+        if not heavy.all() and not (made and np.array_equal(heavy, made[-1])):
+            made.append(heavy)
+    return made
