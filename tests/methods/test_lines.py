@@ -71,7 +71,7 @@ class TestGuided:
             np.add.at(C, (y, (proba * weights).argmax(axis=1)), 1 / len(y))
             drawn.append(_value(C, objective))
         # The best of two thousand rules drawn at random is lucky on 400 rows.
-        assert result.value >= max(drawn) - 0.03
+        assert result.value >= max(drawn) - 0.04
         assert result.value >= np.quantile(drawn, 0.97)
 
     def test_rows_of_a_cell_move_its_rules_only(self):

@@ -13,7 +13,7 @@ from metricfit.exceptions import UnconfirmedError
 from metricfit.oracles import Rows
 from metricfit.problem import Problem
 from metricfit.trust.by_folds import SETTINGS, confirm_by_folds
-from metricfit.trust.judgement import evidence
+from metricfit.trust.decided import Decided
 
 
 def population(n: int, seed: int):
@@ -39,7 +39,7 @@ class Above:
 
     def __init__(self, threshold, rows, remembered=()):
         self.policy, self.threshold, self.remembered = self, threshold, np.array(remembered)
-        self.confusion = evidence(self, rows).confusion
+        self.confusion = Decided.by(self, rows).evidence().confusion
         self.value = mf.g_mean()(self.confusion)
 
     def decision_proba(self, proba, attributes=None):

@@ -11,7 +11,8 @@ from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.rows import Rows
 from metricfit.trust.claims import GapClaim, RateClaim, SmoothClaim, claims
-from metricfit.trust.p_values import Decided, p_value
+from metricfit.trust.decided import Decided
+from metricfit.trust.p_values import p_value
 
 AXES = Axes((0, 1, 2), (), Cells(("sex",), (("F",), ("M",))))
 EVEN = np.full((2, 3), 1 / 6)
@@ -104,7 +105,7 @@ def test_the_value_of_a_cleared_rate_is_the_metric():
     y, group = rng.integers(0, 3, 300), rng.integers(0, 2, 300).astype(np.int32)
     chances = rng.dirichlet(np.ones(3), 300)
     rows = Decided(rows_of(y, group, AXES), chances)
-    confusion = rows.evidence.confusion
+    confusion = rows.evidence().confusion
     for metric in (mf.precision(1), mf.recall(2).at(sex="M"), mf.f_beta(2, 0), mf.accuracy(), mf.coverage(1)):
         claim = claims(metric >= 0.5, AXES, confusion.margins)[0]
         x, z, _ = rows.sums(claim.rate)

@@ -15,7 +15,7 @@ from metricfit.exceptions import UnconfirmedError
 from metricfit.oracles import Rows
 from metricfit.problem import Problem
 from metricfit.trust.confidence import FROZEN_SHARE, confirm, kept_apart
-from metricfit.trust.judgement import evidence
+from metricfit.trust.decided import Decided
 from metricfit.trust.path import most_cautious
 
 
@@ -97,7 +97,7 @@ class Above:
 
     def __init__(self, threshold, rows):
         self.policy, self.threshold = self, threshold
-        self.confusion = evidence(self, rows).confusion
+        self.confusion = Decided.by(self, rows).evidence().confusion
         self.value = mf.g_mean()(self.confusion)
 
     def decision_proba(self, proba, attributes=None):

@@ -10,7 +10,7 @@ from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.intervals import Evidence
 from metricfit.trust.claims import claims
-from metricfit.trust.p_values import Decided
+from metricfit.trust.decided import Decided
 from metricfit.trust.room_of_claims import room_by_row, room_metric, room_of
 
 
@@ -44,7 +44,7 @@ def test_a_limit_is_kept_where_no_claim_lacks_room(limit, weighted):
     """The least room of a difference is the limit minus the metric; that of a rate has its sign."""
     rows = some_rows(weighted=weighted)
     decided = Decided(rows, chances(len(rows)))
-    confusion = decided.evidence.confusion
+    confusion = decided.evidence().confusion
     found = [room_of(claim, confusion) for claim in claims(limit, rows.axes, rows.margins())]
     value = limit.metric(confusion)
     away = value - limit.limit if limit.sense == ">=" else limit.limit - value
@@ -103,6 +103,6 @@ def test_smooth_claims_have_no_metric_of_their_own():
     decided = Decided(rows, chances(len(rows)))
     each = room_by_row(claim, decided, rows.proba)
     assert each.by_label.mean() == pytest.approx(0.0, abs=1e-6)
-    assert room_of(claim, decided.evidence.confusion) == pytest.approx(
-        mf.g_mean()(decided.evidence.confusion) - 0.2
+    assert room_of(claim, decided.evidence().confusion) == pytest.approx(
+        mf.g_mean()(decided.evidence().confusion) - 0.2
     )

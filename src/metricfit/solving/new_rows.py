@@ -23,8 +23,9 @@ from metricfit.solving.policy_search import search
 from metricfit.solving.provenance import judge_of, judging_rows, provenance_of
 from metricfit.trust.by_folds import confirm_by_folds
 from metricfit.trust.confidence import confirm
+from metricfit.trust.decided import Decided
 from metricfit.trust.expected import expected
-from metricfit.trust.judgement import evidence, judge
+from metricfit.trust.judgement import judge
 from metricfit.trust.path import Refit
 
 #: A search on counted labels takes time in proportion to the rows, in each fold: of 1,000,000 x 10 eleven times as long
@@ -44,7 +45,7 @@ def confirmed(
     result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit, not oracle.exact)
     note = f"judged by {len(kept):,} rows kept apart"
     result = _derandomised(solved, oracle, result)
-    judged = judge(problem, evidence(result.policy, kept), len(kept), note)
+    judged = judge(problem, Decided.by(result.policy, kept).evidence(), len(kept), note)
     whole = oracle if oracle.exact else oracle.on(oracle.rows.joined(kept))
     made = _as_asked(problem, oracle, whole, calibrated, result)
     made = replace(made, confidence=confidence, expected=judged)
@@ -122,7 +123,7 @@ def _as_asked(
 
 def _by_labels(problem: Problem, whole: PluginOracle, result: Result) -> Result:
     """Return a result as one of the counted labels of all rows, which knows no bound."""
-    confusion = evidence(result.policy, whole.rows).confusion
+    confusion = Decided.by(result.policy, whole.rows).evidence().confusion
     made = replace(
         result,
         confusion=confusion,
@@ -197,7 +198,7 @@ def _alone_by_labels(problem: Problem, rows: Rows, result: Result) -> Determinis
         return None
     places = zip(policy.rules, policy.single, strict=True)
     rules = tuple((replace(mixture[place], weight=1.0),) for mixture, place in places)
-    confusion = evidence(replace(policy, rules=rules, single=()), rows).confusion
+    confusion = Decided.by(replace(policy, rules=rules, single=()), rows).evidence().confusion
     value = problem.objective(confusion)
     found = [(c, c.metric(confusion)) for c in problem.constraints]
     broken = [(c.limit - v) * (1 if c.sense == ">=" else -1) for c, v in found]

@@ -12,7 +12,8 @@ from metricfit.oracles.base import OracleBase
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
 from metricfit.result import Result
-from metricfit.trust.judgement import Judgement, evidence, judge
+from metricfit.trust.decided import Decided
+from metricfit.trust.judgement import Judgement, judge
 
 
 def judging_rows(oracle: OracleBase) -> Rows | None:
@@ -30,7 +31,7 @@ def judge_of(problem: Problem, oracle: OracleBase, policy: Any) -> Callable[[], 
         if rows is None:
             return None
         note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"
-        return judge(problem, evidence(policy, rows), len(rows), note)
+        return judge(problem, Decided.by(policy, rows).evidence(), len(rows), note)
 
     return judged
 

@@ -29,9 +29,9 @@ from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims import Claim, claims
 from metricfit.trust.confidence import Confidence, ConstraintConfidence, check_rows
+from metricfit.trust.decided import Decided
 from metricfit.trust.expected import FOLDS, deal, parts_of
-from metricfit.trust.judgement import Judgement, evidence, judge
-from metricfit.trust.p_values import Decided
+from metricfit.trust.judgement import Judgement, judge
 from metricfit.trust.path import ROUNDING, Limits, Refit
 from metricfit.trust.room_of_claims import room_by_row, room_of
 from metricfit.types import BoolArray, FloatArray
@@ -205,12 +205,12 @@ class _Trials:
                 policy = fit(tightened, result).policy
             except InfeasibleError:
                 continue
-            parts.append(evidence(policy, held_out))
-            folds.append(evidence(policy, self.rows))
+            parts.append(Decided.by(policy, held_out).evidence())
+            folds.append(Decided.by(policy, self.rows).evidence())
         if not parts:
             return None
         decided = Decided.by(result.policy, self.rows)
-        seen, held = decided.evidence, Evidence.joined(parts)
+        seen, held = decided.evidence(), Evidence.joined(parts)
         found = [claim for some in self.claims for claim in some]
         rooms = np.array([_on_new_rows(partial(_room, claim), seen, held, folds) for claim in found])
         kept: BoolArray = rooms[:, None] + _sampling_errors(found, decided) >= -ROUNDING

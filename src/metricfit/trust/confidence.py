@@ -26,8 +26,9 @@ from metricfit.intervals import estimate
 from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims import claims
+from metricfit.trust.decided import Decided
 from metricfit.trust.expected import deal
-from metricfit.trust.p_values import Decided, Tested, p_value
+from metricfit.trust.p_values import Tested, p_value
 from metricfit.trust.path import BOLDEST, Path, Refit, each_tested
 from metricfit.trust.starts import starts
 from metricfit.trust.unconfirmed import unconfirmed
@@ -220,7 +221,7 @@ def _record(path: Path, passed: Passed, count: int) -> Confidence:
     """Return how each constraint was confirmed."""
     policy = passed.result.policy
     decided, before = Decided.by(policy, path.kept), Decided.by(policy, path.tuning)
-    seen = decided.evidence
+    seen = decided.evidence()
     records = []
     for c, test, margin in zip(
         path.problem.constraints, passed.tests, path.limits.margins(passed.step), strict=True

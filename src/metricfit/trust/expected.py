@@ -19,7 +19,8 @@ from metricfit.exceptions import InfeasibleError
 from metricfit.intervals import Evidence
 from metricfit.policy.evaluation import Judged
 from metricfit.problem import Problem
-from metricfit.trust.judgement import Decided, Judgement, judge
+from metricfit.trust.decided import Decided
+from metricfit.trust.judgement import Judgement, judge
 from metricfit.types import IntArray
 
 # As many as cost no more than three solves even where the start saves nothing.

@@ -11,15 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.rows import Rows
 from metricfit.intervals import Evidence, estimate
 from metricfit.metrics.base import Metric
-from metricfit.policy import Policy
-from metricfit.policy.evaluation import Judged
 from metricfit.problem import Problem
-from metricfit.types import FloatArray, IntArray
-
-EVERYTHING = slice(None)
 
 
 @dataclass(frozen=True)
@@ -125,28 +119,3 @@ def _apart(metric: Metric, policies: Sequence[Evidence]) -> float:
         with suppress(ValueError):  # a rate of nothing
             found.append(metric(seen.confusion))
     return float(np.var(found, ddof=1)) if len(found) > 1 else 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Decided:
-    """Checked rows with the chances of a policy's decisions about them, (rows, k)."""
-
-    rows: Rows
-    chances: FloatArray
-
-    @classmethod
-    def by(cls, policy: Judged, rows: Rows) -> Decided:
-        """Let a policy decide."""
-        if isinstance(policy, Policy):
-            return cls(rows, policy.chances(rows))
-        return cls(rows, policy.decision_proba(rows.proba, rows.attributes))
-
-    def evidence(self, places: IntArray | slice = EVERYTHING) -> Evidence:
-        """Return what some of the rows say of the policy."""
-        some = self.rows[places]
-        return Evidence.of(*some.seen, self.chances[places], some.weights)
-
-
-def evidence(policy: Judged, rows: Rows) -> Evidence:
-    """Return what rows say of a policy."""
-    return Decided.by(policy, rows).evidence()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from heapq import heapify, heappush, heapreplace
 from itertools import pairwise
 from statistics import NormalDist
@@ -11,12 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metricfit.data.rows import Rows
-from metricfit.intervals import Evidence
 from metricfit.intervals.estimate import standard_error
-from metricfit.intervals.rates import Rate
 from metricfit.oracles.samples import SEED
-from metricfit.policy.evaluation import Judged
 from metricfit.trust.bounded_means import (
     at_most,
     bentkus,
@@ -27,6 +22,7 @@ from metricfit.trust.bounded_means import (
     normal,
 )
 from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
+from metricfit.trust.decided import Decided
 from metricfit.types import FloatArray
 
 # How far the p-value that is given may be above the largest one found, below which part of the error allowed for and
@@ -35,36 +31,6 @@ CLOSE, NEGLIGIBLE, HOPELESS, TRIES = 1.05, 0.2, 0.7, 60
 # The most that a group's share weighs beside the difference. It would weigh more where a group is so small that the
 # limit allows for any difference, which needs no weighing.
 HEAVIEST = 0.3
-
-
-@dataclass(frozen=True, eq=False)
-class Decided:
-    """Labelled rows with the chances of their decisions, row by row."""
-
-    rows: Rows
-    chances: FloatArray
-
-    @classmethod
-    def by(cls, policy: Judged, rows: Rows) -> Decided:
-        """Return rows as a policy decides them."""
-        return cls(rows, policy.decision_proba(rows.proba, rows.attributes))
-
-    @property
-    def evidence(self) -> Evidence:
-        """The same as patterns."""
-        rows = self.rows
-        return Evidence.of(rows.axes, rows.cells, rows.labels, self.chances, rows.weights)
-
-    def sums(self, rate: Rate) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return x, z and weight of the rows that a rate is about; weights have a largest one of 1."""
-        rows = self.rows
-        cells = np.zeros(len(rows), np.int64) if rows.cells is None else rows.cells
-        inside = np.flatnonzero(rate.mask[cells])
-        places = (cells[inside], rows.labels[inside]) if rate.over.ndim == 3 else (rows.labels[inside],)
-        x, z = (np.einsum("rk,rk->r", part[places], self.chances[inside]) for part in (rate.over, rate.under))
-        weights = np.ones(len(rows)) if rows.weights is None else rows.weights / rows.weights.max()
-        used = (z > 0) | (x != 0)
-        return x[used], z[used], weights[inside][used]
 
 
 class Tested(NamedTuple):
@@ -253,7 +219,7 @@ def _gap_by_normal(claim: GapClaim, kept: Decided) -> float:
 
 
 def _smooth(claim: SmoothClaim, kept: Decided) -> Tested:
-    seen = kept.evidence.where(claim.mask)
+    seen = kept.evidence().where(claim.mask)
     if seen is None:
         return Tested(1.0, "normal", claim.why)
     away = claim.metric(seen.confusion) - claim.limit

@@ -19,7 +19,8 @@ from metricfit.metrics.constraint import Constraint
 from metricfit.metrics.rates import Distance, Named
 from metricfit.problem import Problem
 from metricfit.trust.claims import claims
-from metricfit.trust.p_values import Decided, Tested, p_value
+from metricfit.trust.decided import Decided
+from metricfit.trust.p_values import Tested, p_value
 from metricfit.types import FloatArray
 
 # The path goes on in steps of a part of where it is, and not less. Below 0 the limits are looser than asked for: the
@@ -37,7 +38,7 @@ class Limits:
 
     def __init__(self, problem: Problem, rows: Rows, policy: Any, judging: int) -> None:
         self.problem = problem
-        seen = Decided.by(policy, rows).evidence
+        seen = Decided.by(policy, rows).evidence()
         grown = np.sqrt(len(rows) / judging)
         self.errors = [sampling_error(c, seen) * grown for c in problem.constraints]
         self.ends = [most_cautious(c, rows) for c in problem.constraints]
@@ -72,7 +73,7 @@ class Path:
         self.base = refit(problem, None)
         self.free = refit(replace(problem, constraints=()), self.base) if problem.constraints else self.base
         self.limits = Limits(problem, tuning, self.base.policy, len(kept))
-        free = Decided.by(self.free.policy, tuning).evidence
+        free = Decided.by(self.free.policy, tuning).evidence()
         self.unbound = [estimate(c.metric, free).value for c in problem.constraints]
 
     def settled(self, step: float) -> bool:
@@ -94,7 +95,7 @@ class Path:
 
     def holds(self, policy: Any) -> bool:
         """Return whether all constraints hold by the labels of all rows together."""
-        return self.limits.hold(Decided.by(policy, self.all_rows).evidence.confusion)
+        return self.limits.hold(Decided.by(policy, self.all_rows).evidence().confusion)
 
     def test(self, policy: Any) -> list[Tested]:
         """Return for each constraint the largest p-value of its claims on the kept rows."""

@@ -22,7 +22,7 @@ from metricfit.intervals.influence import taken_apart
 from metricfit.intervals.rates import Rate
 from metricfit.metrics.rates import Written
 from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
-from metricfit.trust.p_values import Decided
+from metricfit.trust.decided import Decided
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 
@@ -117,7 +117,7 @@ def room_by_row(claim: Claim, decided: Decided, proba: FloatArray) -> RowRooms |
         return None
     adds = metric.adds
     if isinstance(claim, GapClaim):
-        values = [rate.on(decided.evidence) for rate in (claim.first, claim.second)]
+        values = [rate.on(decided.evidence()) for rate in (claim.first, claim.second)]
         if values[0] is None or values[1] is None:
             return None
         first, second = (

@@ -18,7 +18,7 @@ import numpy as np
 from metricfit.exceptions import InfeasibleError
 from metricfit.metrics.constraint import Constraint
 from metricfit.trust.claims import Claim, claims
-from metricfit.trust.p_values import Decided
+from metricfit.trust.decided import Decided
 from metricfit.trust.room_of_claims import RowRooms, room_by_row, room_metric, room_of
 from metricfit.types import BoolArray, FloatArray
 

@@ -11,7 +11,8 @@ from metricfit.exceptions import UnconfirmedError
 from metricfit.intervals import Evidence, estimate
 from metricfit.metrics.constraint import Constraint
 from metricfit.trust.claims import GapClaim, RateClaim, claims
-from metricfit.trust.p_values import Decided, Tested
+from metricfit.trust.decided import Decided
+from metricfit.trust.p_values import Tested
 from metricfit.trust.path import Path, sampling_error
 
 # Beside what a test needs: so many standard errors more let four of five samples pass.
@@ -27,7 +28,7 @@ def unconfirmed(path: Path, policy: Any, tests: Sequence[Tested], reached: float
     """
     z = float(np.sqrt(2 * np.log(1 / (1 - path.level)))) + FOUR_OF_FIVE  # what a bettor needs
     decided = [Decided.by(policy, rows) for rows in (path.tuning, path.kept)]
-    seen = Evidence.joined([one.evidence for one in decided])
+    seen = Evidence.joined([one.evidence() for one in decided])
     total = len(path.tuning) + len(path.kept)
     grown = np.sqrt(total / len(path.kept))
     factor, lines = 1.0, []
