@@ -80,6 +80,12 @@ def test_a_mean_of_zero_by_held_out_labels_does_not_speak_for_argmax(seed):
     assert g_mean(found.policy.decide(new)) > 0.15
 
 
+@pytest.mark.parametrize("metric", ["g_mean", "min_recall", "h_mean"])
+def test_rows_that_a_rule_decides_without_a_mistake_are_decided_so(metric):
+    proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]])
+    assert mf.optimize(proba, [0, 0, 1], metric).value == pytest.approx(1.0, abs=1e-9)
+
+
 def test_under_constraints_a_plain_rule_must_keep_them():
     proba, y = fair_rows(0, 600, 3)
     found = mf.optimize(proba, y, "accuracy", "coverage(0) <= 0.2")

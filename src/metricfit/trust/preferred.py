@@ -62,9 +62,15 @@ def preferred(
 
 
 def _unless_far_behind(raw: Walk, walk: Walk, best: Iterate, rows_by_luck: float) -> tuple[Walk, Iterate]:
-    """Return a direct search where it gains more than so many rows that luck may give, else the answer of the walk."""
+    """Return a direct search that gains more than so many rows that luck may give, or makes no mistake at all.
+
+    Else the answer of the walk.
+    """
     rival = _direct(raw, tries=1)
-    if rival is None or _gain(raw, rival, walk, best) * raw.oracle.effective_rows <= rows_by_luck:
+    if rival is None:
+        return walk, best
+    perfect = raw.program.value(rival.u) <= float(raw.program.objective.reach()[0][0]) + ROUNDING
+    if not perfect and _gain(raw, rival, walk, best) * raw.oracle.effective_rows <= rows_by_luck:
         return walk, best
     return _not_below(raw, rival, walk, best)
 
