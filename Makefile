@@ -55,10 +55,11 @@ bare:  ## run the tests that need no extra without any extra
 	$(call install,bare,$(PYTHON),--editable . pytest pytest-xdist hypothesis)
 	$(call run,bare)
 
-# Interpreters are looked for on the path and in pyenv; none is downloaded.
+# Interpreters are looked for on the path (where pyenv's stand-ins may lead nowhere) and in pyenv; none is downloaded.
 pythons:  ## run all tests with the other versions of Python, 3.12 and 3.13, that are installed
 	@for version in 3.12 3.13; do \
-	    found=$$(command -v python$$version || ls -d $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python 2>/dev/null | tail -1); \
+	    found=python$$version; \
+	    $$found -c "" 2>/dev/null || found=$$(ls -d $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python 2>/dev/null | tail -1); \
 	    if [ -z "$$found" ]; then echo "make pythons: no Python $$version here; install it (pyenv install $$version)"; exit 1; fi; \
 	    $(MAKE) --no-print-directory python-$$version FOUND=$$found || exit 1; \
 	done
