@@ -176,7 +176,10 @@ def ascending(values: FloatArray, engine: Engine = "auto") -> IntArray:
     [1, 2, 0]
     """
     if in_numpy(engine, values.size, TUNED.numpy_rows):
-        return np.argsort(values, kind="stable")
+        # Without equal values there is one order, and a sort that need not be stable takes a fifth of the time.
+        order = np.argsort(values)
+        at = values[order]
+        return np.argsort(values, kind="stable") if (at[1:] == at[:-1]).any() else order
     from metricfit.kernels import _scan_jit
 
     order: IntArray = _scan_jit.ascending(values)

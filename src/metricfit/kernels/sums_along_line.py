@@ -149,10 +149,14 @@ def entries_along_numpy(
     first = 2 * k * cell[rows].astype(np.int64) if cell.size else 0
     places = first + decision, first + k + decision, first + left, first + k + left
     points = np.zeros((u.size, rows.size + 1))
-    reads = (matrix.reshape(u.size, -1, 2, k) != 0).any(axis=(1, 3)).tolist()
-    for entry, coefficients, read in zip(points, matrix, reads, strict=True):
-        for change, place, some in zip((won, weight, -lost, -weight), places, (*read, *read), strict=True):
-            if some:
+    # Most entries read only the hits of one decision, so most products would be zeros.
+    read = (matrix.reshape(u.size, -1, 2, k) != 0).any(axis=1)
+    entered, others = read[:, :, decision], np.delete(read, decision, axis=2).any(axis=2)
+    reads = np.concatenate([entered, others], axis=1).tolist()
+    changes = won, weight, -lost, -weight
+    for entry, coefficients, some in zip(points, matrix, reads, strict=True):
+        for change, place, needed in zip(changes, places, some, strict=True):
+            if needed:
                 entry[1:] += coefficients[place] * change
         np.cumsum(entry, out=entry)
     points += u[:, None]
