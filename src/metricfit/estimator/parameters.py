@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,18 @@ def check_parameters(classifier: Any) -> None:
         raise ValueError(unknown("oracle", classifier.oracle, ORACLES))
     if classifier.oracle == "retrain":
         _check_retrain(classifier)
-    elif not (hasattr(classifier.estimator, "fit") and hasattr(classifier.estimator, "predict_proba")):
+    elif isinstance(classifier.estimator, type) or not (
+        hasattr(classifier.estimator, "fit") and hasattr(classifier.estimator, "predict_proba")
+    ):
         raise ValueError(
             f"estimator must be a classifier with fit and predict_proba; got {classifier.estimator!r}. If it "
             f"has only scores, wrap it in sklearn.calibration.CalibratedClassifierCV"
         )
+    for name in ("constraints", "decisions", "attributes"):
+        if isinstance(getattr(classifier, name), Iterator):
+            raise ValueError(
+                f"{name} can be read only once, so that a second fit would find nothing; pass a list"
+            )
     if classifier.randomize not in RANDOMIZE:
         raise ValueError(unknown("randomize", classifier.randomize, RANDOMIZE))
     if classifier.unseen not in UNSEEN_RULES:
