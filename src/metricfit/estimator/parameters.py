@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from metricfit.data.attributes import UNSEEN_RULES
 from metricfit.messages import unknown
-from metricfit.options import check_options, threads
+from metricfit.options import check_options, check_switches, threads
 from metricfit.policy.mixture import RANDOMIZE
 from metricfit.trust.confidence import check_confidence
 
@@ -39,8 +38,7 @@ def check_parameters(classifier: Any) -> None:
         raise ValueError(unknown("randomize", classifier.randomize, RANDOMIZE))
     if classifier.unseen not in UNSEEN_RULES:
         raise ValueError(unknown("unseen", classifier.unseen, UNSEEN_RULES))
-    if not isinstance(classifier.blind, bool | np.bool_):
-        raise ValueError(f"blind must be True or False, got {classifier.blind!r}")
+    check_switches(blind=classifier.blind, keep_proba=classifier.keep_proba)
     check_confidence(classifier.confidence)
     if classifier.blind and classifier.confidence is not None:
         raise ValueError(

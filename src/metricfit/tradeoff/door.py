@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from metricfit.methods import Method, Record
-from metricfit.options import Options, check_options, threads
+from metricfit.options import Options, check_options, check_switches, threads
 from metricfit.oracles.base import Counting
 from metricfit.oracles.choice import oracle_for
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
@@ -86,6 +86,7 @@ def frontier(
     problem = Problem.of(objective, constraints)
     traded = traded_constraints(constraint)
     check_options(tol, max_calls, max_seconds, confusion)
+    check_switches(expect=expect)
     options = Options(method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
     oracle = oracle_for(
         proba,
