@@ -1,7 +1,8 @@
 """Trade-offs: equal to single solves, monotone, honest about levels that cannot be kept."""
 
+import pickle
 from dataclasses import replace
-from itertools import count
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -262,6 +263,7 @@ def test_shared_constraints_are_kept_at_every_level(data):
         (mf.precision("fraud"), [], "is empty"),
         (mf.precision("fraud"), 1, "at least 2"),
         (mf.precision("fraud"), [float("nan")], "finite"),
+        (mf.precision("fraud"), 0.5, r"must be a list of limits, got 0.5; one limit is \[0.5\]"),
         ([mf.precision("fraud"), mf.recall("fraud")], [[0.5]], "a list for each"),
     ],
 )
@@ -325,3 +327,44 @@ def test_a_solver_that_fails_now_and_then_costs_no_level(data, monkeypatch):
         assert point.result.value <= reference.result.bound + 1e-6
         assert point.result.value >= reference.result.value - 0.02
         assert point.result.status != "optimal" or point.result.gap <= 1e-4
+
+
+def test_a_point_has_what_its_result_has(data):
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.7, 1.5], confusion="model")
+    kept, lost = front
+    assert kept.value == kept.result.value
+    assert kept.policy is kept.result.policy
+    with pytest.raises(AttributeError, match="no policy keeps its limits"):
+        _ = lost.value
+    again = pickle.loads(pickle.dumps(replace(kept, result=None)))
+    assert again.levels == kept.levels
+    with pytest.raises(AttributeError, match="'wrong'"):
+        _ = kept.wrong
+
+
+def test_a_callback_follows_every_level_and_a_start_is_begun_at(data):
+    seen = []
+    levels, known = [0.6, 0.7], {"confusion": "model"}
+    front = mf.frontier(
+        data.proba,
+        data.y,
+        "g_mean",
+        mf.precision("fraud"),
+        levels,
+        callback=seen.append,
+        expect=True,
+        **known,
+    )
+    assert [record.value for record in seen][-1] == pytest.approx(front[1].value, abs=1e-3)
+    # Seconds begin anew at each level, and folds are not told of.
+    assert sum(later.seconds < earlier.seconds for earlier, later in pairwise(seen)) == 1
+    again = mf.frontier(
+        data.proba, data.y, "g_mean", mf.precision("fraud"), levels[:1], start=front[0].result, **known
+    )
+    assert again[0].n_oracle_calls < front[0].n_oracle_calls
+    stopped = mf.frontier(
+        data.proba, data.y, "g_mean", mf.precision("fraud"), levels, callback=lambda record: True, **known
+    )
+    assert [point.status for point in stopped if point.feasible] == ["stopped"] * sum(
+        p.feasible for p in stopped
+    )

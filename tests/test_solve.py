@@ -55,6 +55,7 @@ def test_bad_probabilities(name):
 
 
 BAD_LABELS = {
+    "one label": (3, {}, "y must be one-dimensional, one value per row; got .*3"),
     "too few": (Y[:3], {}, "lengths differ: proba has 4 rows, y has 3; pass one entry per row"),
     "two dimensions": (np.array(Y)[:, None], {}, "y must be one-dimensional"),
     "outside the columns": (
@@ -128,6 +129,10 @@ BAD_OPTIONS = {
     "threads as text": ({"n_jobs": "2"}, "n_jobs must be None, a positive number of threads, or -1"),
     "callback": ({"callback": 3}, "callback must be a function of a record, got 3"),
     "verbose": ({"verbose": "yes"}, "verbose must be a whole number, got 'yes'"),
+    "expect": ({"expect": "yes"}, "expect must be True or False, got 'yes'"),
+    "blind": ({"blind": "yes"}, "blind must be True or False, got 'yes'"),
+    "one class": ({"classes": 3}, "classes must be a list of labels; got 3"),
+    "one decision": ({"decisions": 3}, "decisions must be a list of labels; got 3"),
     "seed": ({"random_state": -1}, "random_state must be a whole number >= 0 or None, got -1"),
     "seed as text": ({"random_state": "x"}, "random_state must be a whole number >= 0 or None, got 'x'"),
     "method": (

@@ -140,6 +140,10 @@ class FewRowsWarning(UserWarning):
     """Rates compared over groups rest on few rows, so that new rows may keep the limits on them or not."""
 
 
+class NotJudgedWarning(UserWarning):
+    """A policy was fitted for a function of the user's own, which it does not hold, so that it is judged without it."""
+
+
 class NotConvex(ValueError):
     """The set where a metric keeps a limit is not convex."""
 

@@ -82,6 +82,21 @@ def check_extras(random_state: object, callback: object, verbose: object) -> Non
         raise ValueError(f"verbose must be a whole number, got {verbose!r}")
 
 
+def check_switches(**switches: object) -> None:
+    """Raise if something that is on or off is neither.
+
+    Examples
+    --------
+    >>> check_switches(blind="yes")
+    Traceback (most recent call last):
+    ...
+    ValueError: blind must be True or False, got 'yes'
+    """
+    for name, value in switches.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
 def threads(n_jobs: int | None) -> int:
     """Return the number of threads that ``n_jobs`` asks for.
 

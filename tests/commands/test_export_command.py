@@ -56,11 +56,16 @@ def test_onnx_is_written(policy):
     assert onnx.load("rule.onnx") == policy.to_onnx()
 
 
+def test_sql_is_of_duckdb_unless_another_dialect_is_named(policy, capsys):
+    capsys.readouterr()
+    assert export("--to", "sql") == 0
+    assert capsys.readouterr().out == policy.to_sql("duckdb")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("--to", "onnx"), "name it with --out"),
-        (("--to", "sql"), "--to sql needs --dialect"),
         (("--to", "python", "--keep", "id"), "--keep belongs to --to sql"),
         (("--to", "sql", "--dialect", "oracle"), "invalid choice: 'oracle'"),
         (("--to", "sql", "--dialect", "duckdb", "--keep", "decision"), "keep names a column twice"),

@@ -69,6 +69,7 @@ def test_a_grid_and_levels_that_cannot_be_kept(folder, capsys):
         ({"levels": ("0.5,x",)}, ["--levels 0.5,x", "commas"]),
         ({"levels": ("1",)}, ["--levels 1", "from 2"]),
         ({"levels": (",",)}, ["--levels", "empty"]),
+        ({"levels": ("0.5,nan",)}, ["--levels", "NaN or infinite"]),
         ({"levels": ("0.5,0.6", "0.7")}, ["2 lists for 1"]),
         ({"trade": ("precision('froud')",)}, ["--trade", "did you mean 'fraud'"]),
         ({"trade": ("coverage('fraud')",)}, ["--trade", "direction"]),

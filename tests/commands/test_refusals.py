@@ -119,6 +119,12 @@ BAD_COLUMNS = {
 }
 
 
+def test_missing_attributes_are_refused_with_the_option_that_takes_them(folder, frame, capsys):
+    frame.assign(region=frame["region"].where(frame.index != 7)).to_csv("gaps.csv", index=False)
+    words = "'region' is missing (NaN or None) in 1 row (7)", "with 'metricfit fit --missing cell'"
+    fails(capsys, (fit("--attribute", "region", scores="gaps.csv"), 4), *words)
+
+
 @pytest.mark.parametrize("name", BAD_COLUMNS)
 def test_columns_that_cannot_be_what_they_are_named_as(folder, capsys, name):
     given, words = BAD_COLUMNS[name]

@@ -217,3 +217,10 @@ def test_decisions_come_back_as_they_are(decisions):
     policy = Policy(Axes((0, 1), decisions), "full", rules)
     made = policy.decide([[1.0, 0.0], [0.0, 1.0]]).tolist()
     assert [(type(d), d) for d in made] == [(type(d), d) for d in decisions[:2]]
+
+
+def test_classes_without_an_order_are_refused():
+    with pytest.raises(
+        ValueError, match="classes must be a list of labels, because their order counts; got a set"
+    ):
+        mf.optimize([[0.9, 0.1], [0.2, 0.8]], ["a", "b"], "accuracy", classes={"a", "b"})

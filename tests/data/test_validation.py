@@ -10,6 +10,7 @@ import pytest
 from optional import optional
 from scipy import sparse
 
+from metricfit.data.columns import factorize
 from metricfit.data.validation import check_lengths, check_proba, check_weights, label, row_blocks
 from metricfit.messages import rows_text, some, unknown
 
@@ -184,3 +185,21 @@ def test_rounding_of_wide_rows_is_not_mistaken_for_a_wrong_sum():
     constant = np.full((1, 3_000_000), 1 / 3_000_000, dtype=np.float32)
     assert check_proba(wide) is wide
     assert check_proba(constant) is constant
+
+
+def test_what_is_masked_is_missing():
+    mask = np.arange(6).reshape(3, 2) == 3
+    with pytest.raises(ValueError, match=r"proba is NaN or infinite in 1 row \(1\)"):
+        check_proba(np.ma.masked_array(np.full((3, 2), 0.5), mask=mask))
+    with pytest.raises(ValueError, match=r"sample_weight is NaN or infinite in 1 row \(2\)"):
+        check_weights(np.ma.masked_array([1, 1, 1], mask=[False, False, True]), 3)
+    with pytest.raises(ValueError, match=r"y is missing .* in 1 row \(0\)"):
+        factorize(np.ma.masked_array([1, 0, 1], mask=[True, False, False]), "y")
+    whole = np.ma.masked_array([[0.25, 0.75]])
+    np.testing.assert_array_equal(check_proba(whole), [[0.25, 0.75]])
+
+
+def test_missing_probabilities_of_a_frame_are_named():
+    frame = pd.DataFrame([[0.5, 0.5], [1.0, None]]).astype("Float64")
+    with pytest.raises(ValueError, match=r"proba is NaN or infinite in 1 row \(1\)"):
+        check_proba(frame)

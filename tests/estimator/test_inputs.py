@@ -36,7 +36,13 @@ WEIGHTS = np.ones(len(Y))
         ({"max_calls": 0}, "max_calls must be"),
         ({"max_seconds": 0}, "max_seconds must be"),
         ({"n_jobs": 0}, "n_jobs must be"),
-        ({"random_state": "x"}, "cannot be used to seed"),
+        ({"random_state": "x"}, "random_state must be a whole number >= 0, a RandomState or None, got 'x'"),
+        ({"estimator": GaussianNB}, "must be a classifier with fit and predict_proba"),
+        ({"decisions": "rare"}, "decisions must be a list of labels; got the string 'rare'"),
+        ({"decisions": []}, "decisions is empty"),
+        ({"decisions": {"common", "middle", "rare"}}, "decisions must be a list .* order counts; got a set"),
+        ({"decisions": iter(["common", "rare"])}, "decisions can be read only once"),
+        ({"constraints": (text for text in ["recall('rare') >= 0.5"])}, "constraints can be read only once"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )
@@ -86,3 +92,16 @@ def test_unknown_arguments_raise():
         mf.MetricClassifier(GaussianNB()).set_params(metod="auto")
     with pytest.raises(NotFittedError):
         mf.MetricClassifier(GaussianNB()).predict(X)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.where(np.arange(len(Y)) == 7, None, Y),
+        np.ma.masked_array(Y, mask=np.arange(len(Y)) == 7),
+        np.ma.masked_array(GAUSS.y, mask=np.arange(len(Y)) == 7),
+    ],
+)
+def test_rows_without_a_label_are_named(y):
+    with pytest.raises(ValueError, match=r"y is missing \(NaN or None\) in 1 row \(7\)"):
+        mf.MetricClassifier(GaussianNB()).fit(X, y)

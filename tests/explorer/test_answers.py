@@ -187,6 +187,7 @@ def test_every_choice_is_a_metric(client, part):
         ({"objective": "demographic_parity(over='sex')"}, "objective", "sex"),
         ({"objective": "g_mean", "confusion": "guess"}, "confusion", "guess"),
         ({"objective": "g_mean", "expect": 1}, "expect", "true or false"),
+        ({"objective": "g_mean", "constraint": [FLOOR]}, "body", "did you mean 'constraints'"),
     ],
 )
 def test_what_cannot_be_read_is_named(client, body, where, word):

@@ -125,7 +125,7 @@ def test_custom_twin_of_a_metric(function, metric):
 def test_declarations_and_name():
     metric = mf.custom(g_mean)
     assert (str(metric), metric.curvature, metric.smooth, metric.direction) == (
-        "g_mean",
+        "custom(g_mean)",  # not to be read as the metric of that name
         Curvature.UNKNOWN,
         False,
         1,

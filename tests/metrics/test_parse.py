@@ -293,3 +293,8 @@ def test_factors_that_overflow_are_refused(text):
 def test_length_is_limited():
     with pytest.raises(ValueError, match="has 20000 characters; at most 10000 are read"):
         mf.parse("g" * 20_000)
+
+
+def test_texts_that_are_no_unicode_are_refused_in_words():
+    with pytest.raises(ValueError, match="it is no Unicode; give it as UTF-8"):
+        mf.parse("recall('\udcfc')")

@@ -60,3 +60,27 @@ def test_what_is_missing_is_named():
         POLICY.evaluate(PROBA, Y, [3])
     only = POLICY.evaluate(PROBA[Y == 0], Y[Y == 0], "recall(1)")
     assert np.isnan(only.loc[0, ["value", "low", "high"]].astype(float)).all()
+
+
+def test_limits_that_are_functions_of_the_users_own_are_not_left_out_without_a_word():
+    def positives(C):
+        return C[:, 1].sum()
+
+    def recall_like(C):
+        return C[1, 1] / C[1].sum()
+
+    recall_like.__name__ = "g_mean"
+    limited = mf.optimize(PROBA, Y, "accuracy", [mf.custom(positives) <= 0.9]).policy
+    with pytest.warns(mf.exceptions.NotJudgedWarning, match="fitted for 'positives <= 0.9'"):
+        assert limited.evaluate(PROBA, Y)["metric"].tolist() == ["accuracy()"]
+    named = mf.optimize(PROBA, Y, recall_like, ["accuracy() >= 0.6"]).policy
+    with pytest.warns(mf.exceptions.NotJudgedWarning, match=r"fitted for 'custom\(g_mean\)'"):
+        assert named.evaluate(PROBA, Y)["metric"].tolist() == ["accuracy()"]
+
+
+def test_functions_are_wrapped_by_custom():
+    with pytest.raises(ValueError, match=r"got <function.*mf.custom\(function\)"):
+        POLICY.evaluate(PROBA, Y, lambda C: C[0, 0])
+    assert POLICY.evaluate(PROBA, Y, mf.custom(np.trace))["value"][0] == pytest.approx(
+        POLICY.evaluate(PROBA, Y, "accuracy")["value"][0]
+    )

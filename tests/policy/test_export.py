@@ -209,6 +209,8 @@ def test_a_name_that_sqlite_does_not_know_is_an_error():
         (("oracle",), "unknown dialect 'oracle'"),
         (("duckdb", {"keep": ["decision"]}), "keep names a column twice, or the column of the decisions"),
         (("duckdb", {"table": "a\nb"}), "control characters"),
+        (("duckdb", {"table": ""}), "empty name"),
+        (("duckdb", {"keep": "id"}), "keep must be a list of columns; got the string 'id'"),
     ],
 )
 def test_queries_that_cannot_be_written(arguments, words):
@@ -217,8 +219,43 @@ def test_queries_that_cannot_be_written(arguments, words):
         make("full").to_sql(dialect, **(options[0] if options else {}))
 
 
+def alike(classes, cells=()):
+    """Return a policy for these classes, with cells of one row each for the named attributes."""
+    known = Cells(tuple(cells), (tuple("x" for _ in cells),) if cells else ((),))
+    return Policy(Axes(classes, cells=known), "full", [[Rule(1, [[0, 1], [1, 0]])]])
+
+
+@pytest.mark.parametrize(
+    ("policy", "dialects"),
+    [
+        (alike((1, "1")), DIALECTS),
+        (alike(("a", "A")), ("duckdb", "sqlite", "bigquery")),
+        (alike(("a", "b"), ("sex", "Sex")), ("duckdb", "sqlite", "bigquery")),
+        (alike(("a", "b"), ("p_a",)), DIALECTS),
+    ],
+)
+def test_columns_that_a_dialect_takes_for_one_are_refused(policy, dialects):
+    for dialect in DIALECTS:
+        if dialect in dialects:
+            with pytest.raises(ValueError, match=f"two have one column in {dialect}.*rename one"):
+                policy.to_sql(dialect)
+        else:
+            assert policy.to_sql(dialect).startswith("WITH")
+
+
+def test_numbers_beyond_64_bits_are_refused():
+    policy = alike((2**64, 1))
+    with pytest.raises(ValueError, match="18446744073709551616 does not fit into 64 bits; turn it into text"):
+        policy.to_sql("duckdb")
+    module = {}
+    exec(policy.to_python(), module)
+    assert module["decide"]([0.9, 0.1]) == 2**64
+
+
 @needs("onnx")
 def test_onnx_refuses_what_it_cannot_say():
+    with pytest.raises(ValueError, match="does not fit into 64 bits"):
+        alike((2**64, 1)).to_onnx()
     with pytest.raises(ValueError, match="'float64' or 'float32'"):
         make("full").to_onnx(dtype="float16")
     with pytest.raises(ValueError, match="texts and numbers"):

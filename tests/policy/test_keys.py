@@ -105,6 +105,7 @@ def test_the_number_as_documented():
     ("key", "words"),
     [
         ([1.0, np.nan], r"key is missing \(NaN or None\) in 1 row \(1\)"),
+        (np.ma.masked_array([1, 2], mask=[True, False]), r"key is missing \(NaN or None\) in 1 row \(0\)"),
         (np.array([np.nan, 1.0]), r"key is missing \(NaN or None\) in 1 row \(0\)"),
         ([1, None], "key is missing"),
         (pd.Series([1, None], dtype="Int64"), "key is missing"),

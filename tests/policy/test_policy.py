@@ -218,6 +218,8 @@ def test_what_is_handed_in_stays_untouched():
             "unknown randomize 'hsh'; did you mean 'hash'.*'draw', 'never'",
         ),
         ({"proba": [[0.5, 0.5]], "random_state": "x"}, "random_state must be an integer or None"),
+        ({"proba": [[0.5, 0.5]], "randomize": "draw", "random_state": "x"}, "a generator or None .* got 'x'"),
+        ({"proba": [[0.5, 0.5]], "randomize": "draw", "random_state": -1}, "whole number >= 0, .* got -1"),
         ({"proba": [[0.2, 0.3, 0.5]]}, "3 columns but there are 2 classes"),
         ({"proba": [[np.nan, 0.5]]}, "NaN"),
         ({"proba": [[2.0, 2.0]]}, r"proba / proba\.sum"),

@@ -14,7 +14,7 @@ from metricfit.policy import file as policy_file
 from metricfit.policy.export.dialects import DIALECTS
 
 #: What belongs to SQL alone, and what it is if nothing is said.
-OF_SQL: dict[str, Any] = {"dialect": None, "table": "scores", "proba_prefix": "p_", "keep": []}
+OF_SQL: dict[str, Any] = {"dialect": "duckdb", "table": "scores", "proba_prefix": "p_", "keep": []}
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -25,7 +25,12 @@ def arguments(parser: ArgumentParser) -> None:
     )
     add_policy(parser)
     parser.add_argument("--to", choices=("sql", "onnx", "python"), required=True, help="what to write")
-    parser.add_argument("--dialect", choices=tuple(DIALECTS), help="dialect of SQL")
+    parser.add_argument(
+        "--dialect",
+        choices=tuple(DIALECTS),
+        default=OF_SQL["dialect"],
+        help="dialect of SQL (default: %(default)s)",
+    )
     parser.add_argument(
         "--table",
         metavar="NAME",
@@ -51,8 +56,6 @@ def run(options: Namespace) -> int:
         raise UsageError("--to onnx makes a binary file; name it with --out")
     if options.out is not None:
         check_output(options.out, options.policy, force=options.force)
-    if options.to == "sql" and options.dialect is None:
-        raise UsageError(f"--to sql needs --dialect: {', '.join(DIALECTS)}")
     for name, default in OF_SQL.items():
         if options.to != "sql" and getattr(options, name) != default:
             raise UsageError(f"--{name.replace('_', '-')} belongs to --to sql")

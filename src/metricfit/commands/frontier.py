@@ -136,6 +136,8 @@ def _levels(texts: list[str], count: int) -> int | list[list[float]] | list[floa
     with blamed_on_text("--levels"):
         if not all(found):
             raise ValueError("a list is empty; give at least one limit")
+        if not all(isfinite(limit) for limits in found for limit in limits):
+            raise ValueError("a limit is NaN or infinite; give finite numbers")
     return found[0] if count == 1 else found
 
 

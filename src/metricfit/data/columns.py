@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.validation import label
+from metricfit.data.validation import MISSING_TYPES, label, unmasked
 from metricfit.messages import rows_text
 from metricfit.types import IntArray, Label
-
-MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
 
 
 def is_frame(data: object) -> bool:
@@ -269,7 +267,7 @@ def _as_array(column: Any, name: str) -> Any:
             return column.to_numpy(zero_copy_only=False)
         except (pa.ArrowException, ValueError) as error:  # texts that are no UTF-8, say
             raise ValueError(f"{name} cannot be read: {error}") from error
-    array = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+    array = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(unmasked(column))
     if array.dtype.kind == "f" and "int" in str(column.dtype).lower():
         # Integers with missing values, which NumPy has only as floats.
         return np.array(list(column), dtype=object)

@@ -22,8 +22,13 @@ def distinct_labels(labels: Iterable[object], name: str) -> tuple[Label, ...]:
     >>> distinct_labels(["ok", "fraud"], "classes")
     ('ok', 'fraud')
     """
-    if isinstance(labels, str):
-        raise ValueError(f"{name} must be a list of labels; got the string {labels!r}")
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        kind = "the string " if isinstance(labels, str) else ""
+        raise ValueError(f"{name} must be a list of labels; got {kind}{labels!r}")
+    if isinstance(labels, set | frozenset):
+        raise ValueError(
+            f"{name} must be a list of labels, because their order counts; got a {type(labels).__name__}"
+        )
     plain = tuple(label(value, f"an entry of {name}") for value in labels)
     if not plain:
         raise ValueError(f"{name} is empty; name at least one")

@@ -14,6 +14,8 @@ import numpy as np
 from metricfit.messages import brief, rows_text
 from metricfit.types import FloatArray, IntArray, Label
 
+# How libraries call the types of what stands for a missing value, beside NaN.
+MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
 SUM_TOLERANCE = 1e-3
 # Half precision keeps 11 bits, so right rows of many classes miss 1 by more than the others' tolerance.
 HALF_SUM_TOLERANCE = 1e-2
@@ -91,6 +93,21 @@ def check_lengths(**sizes: int | Sized | None) -> int:
     return next(iter(lengths.values()), 0)
 
 
+def unmasked(values: Any) -> Any:
+    """Return a masked array as one with None where it is masked, which counts as missing; other values as they are.
+
+    Examples
+    --------
+    >>> unmasked(np.ma.masked_array([1, 2], mask=[False, True])).tolist(), unmasked([1, 2])
+    ([1, None], [1, 2])
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        plain = values.data.astype(object)
+        plain[np.ma.getmaskarray(values)] = None
+        return plain
+    return values
+
+
 def check_several_classes(n: int) -> None:
     """Raise unless there are two or more classes to decide between.
 
@@ -136,7 +153,7 @@ def check_weights(
     if sample_weight is None:
         return None
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = np.asarray(unmasked(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numbers: {error}") from error
     if weights.ndim != 1:
@@ -243,9 +260,12 @@ def row_blocks(rows: int, columns: int, entries: int | None = None) -> Iterator[
 
 def _as_numbers(proba: Any, name: str) -> FloatArray:
     try:
-        array: FloatArray = np.asarray(proba)
+        array: FloatArray = np.asarray(unmasked(proba))
         if array.dtype.kind == "O" and array.ndim == 2:
-            array = array.astype(np.float64)
+            gaps = np.array([type(value).__name__ in MISSING_TYPES for value in array.flat]).reshape(
+                array.shape
+            )
+            array = np.where(gaps, np.nan, array).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be a two-dimensional array of numbers: {error}") from error
     if array.dtype.kind not in "fiub":

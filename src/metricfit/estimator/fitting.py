@@ -13,10 +13,11 @@ from sklearn.utils.validation import column_or_1d
 
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
+from metricfit.data.columns import factorize
 from metricfit.data.features import rows_at
-from metricfit.data.labels import encode_labels
+from metricfit.data.labels import distinct_labels, encode_labels
 from metricfit.data.rows import Rows
-from metricfit.data.validation import check_proba, check_weights
+from metricfit.data.validation import check_proba, check_weights, unmasked
 from metricfit.estimator.blockwise import attribute_blocks, proba_blocks
 from metricfit.estimator.inputs import attribute_names, attributes_of, check_problem, classes_of, one_kind
 from metricfit.estimator.joint import fit_joint
@@ -56,7 +57,9 @@ class TrainingRows(NamedTuple):
     @classmethod
     def of(cls, clf: MetricClassifier, X: Any, y: Any, features: Any, sample_weight: Any) -> TrainingRows:
         """Check what was handed to fit; ``features`` are the attributes of the rows."""
-        X, y = indexable(X, column_or_1d(one_kind(y), warn=True))
+        X, y = indexable(X, column_or_1d(unmasked(one_kind(y)), warn=True))
+        if y.dtype.kind == "O":
+            factorize(y, "y")  # says which rows lack a label
         check_classification_targets(y)
         classes = np.asarray(clf.estimator.classes_) if _frozen(clf) else classes_of(y)
         weights = check_weights(sample_weight, len(y))
@@ -244,4 +247,4 @@ def _frozen(clf: MetricClassifier) -> bool:
 
 
 def _decisions(clf: MetricClassifier) -> Any:
-    return () if clf.decisions is None else tuple(clf.decisions)
+    return () if clf.decisions is None else distinct_labels(clf.decisions, "decisions")

@@ -113,7 +113,13 @@ def seed_of(random_state: Any) -> int | None:
     """
     if random_state is None or isinstance(random_state, Integral):
         return None if random_state is None else int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    try:
+        drawn = check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            f"random_state must be a whole number >= 0, a RandomState or None, got {random_state!r}"
+        ) from None
+    return int(drawn.randint(2**31 - 1))
 
 
 def check_problem(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from metricfit.data.attributes import UNSEEN_RULES
 from metricfit.messages import unknown
-from metricfit.options import check_options, threads
+from metricfit.options import check_options, check_switches, threads
 from metricfit.policy.mixture import RANDOMIZE
 from metricfit.trust.confidence import check_confidence
 
@@ -22,17 +22,23 @@ def check_parameters(classifier: Any) -> None:
         raise ValueError(unknown("oracle", classifier.oracle, ORACLES))
     if classifier.oracle == "retrain":
         _check_retrain(classifier)
-    elif not (hasattr(classifier.estimator, "fit") and hasattr(classifier.estimator, "predict_proba")):
+    elif isinstance(classifier.estimator, type) or not (
+        hasattr(classifier.estimator, "fit") and hasattr(classifier.estimator, "predict_proba")
+    ):
         raise ValueError(
             f"estimator must be a classifier with fit and predict_proba; got {classifier.estimator!r}. If it "
             f"has only scores, wrap it in sklearn.calibration.CalibratedClassifierCV"
         )
+    for name in ("constraints", "decisions", "attributes"):
+        if isinstance(getattr(classifier, name), Iterator):
+            raise ValueError(
+                f"{name} can be read only once, so that a second fit would find nothing; pass a list"
+            )
     if classifier.randomize not in RANDOMIZE:
         raise ValueError(unknown("randomize", classifier.randomize, RANDOMIZE))
     if classifier.unseen not in UNSEEN_RULES:
         raise ValueError(unknown("unseen", classifier.unseen, UNSEEN_RULES))
-    if not isinstance(classifier.blind, bool | np.bool_):
-        raise ValueError(f"blind must be True or False, got {classifier.blind!r}")
+    check_switches(blind=classifier.blind, keep_proba=classifier.keep_proba)
     check_confidence(classifier.confidence)
     if classifier.blind and classifier.confidence is not None:
         raise ValueError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from metricfit.data.axes import Axes
 from metricfit.functions.binding import Binding
-from metricfit.messages import brief
+from metricfit.messages import brief, unknown
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.metrics.parse import character_of
 from metricfit.options import CONFUSIONS
@@ -20,6 +20,7 @@ from metricfit.report.expected import even_margins
 
 MOST_CONSTRAINTS = 50
 MOST_LEVELS = 200
+FIELDS = {"objective", "constraints", "confusion", "expect", "trade", "levels"}
 
 
 class BadRequest(ValueError):
@@ -48,6 +49,8 @@ class Asked:
         >>> str(asked.problem.constraints[0]), asked.kind
         ('recall(1) >= 0.5', 'labels')
         """
+        for name in sorted(body.keys() - FIELDS):
+            raise BadRequest(unknown("field", name, sorted(FIELDS)), "body")
         texts = body.get("constraints", [])
         if not isinstance(texts, list) or len(texts) > MOST_CONSTRAINTS:
             raise BadRequest(

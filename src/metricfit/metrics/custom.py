@@ -24,6 +24,7 @@ from metricfit.functions.expression import NO_THETA, Node, Theta
 from metricfit.functions.linear import Linear
 from metricfit.messages import brief
 from metricfit.metrics.base import Metric
+from metricfit.metrics.parse import parse
 from metricfit.metrics.text import finite
 from metricfit.types import FloatArray
 
@@ -63,7 +64,16 @@ def custom(function: Function, *, greater_is_better: bool = True, name: str | No
     if not callable(function):
         raise ValueError(f"custom: function must be callable on an n x k matrix, got {brief(function)}")
     text = name or getattr(function, "__name__", None) or type(function).__name__
-    return Custom(str(text), function, 1 if greater_is_better else -1)
+    return Custom(_own(str(text)), function, 1 if greater_is_better else -1)
+
+
+def _own(text: str) -> str:
+    """Return a name that is not read as a metric of ours: what a policy says it was fitted for is read again."""
+    try:
+        parse(text)
+    except ValueError:
+        return text
+    return f"custom({text})"
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -80,6 +80,8 @@ def parse(text: str) -> Metric | Constraint:
         raise ValueError(f"expected the text of a metric or constraint, got {brief(text)}")
     if len(text) > LONGEST:
         raise ValueError(f"the text of a metric has {len(text)} characters; at most {LONGEST} are read")
+    if not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise ValueError(f"cannot read {brief(text)}: it is no Unicode; give it as UTF-8")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # an unknown escape in a string is a mistake, not a warning

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from metricfit.data.labels import encode_labels
 from metricfit.data.validation import check_lengths, check_weights
 from metricfit.functions.binding import Binding
 from metricfit.intervals import Evidence, estimate
+from metricfit.messages import brief
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.policy.provenance import asked
 from metricfit.types import FloatArray
@@ -125,11 +126,15 @@ def metrics_of(metrics: Any, provenance: Mapping[str, Any]) -> list[Metric]:
                 "metrics is None, and the policy does not know what it was fitted for (it was made by hand, by an "
                 "older version, or for a function of your own); pass metrics=[...]"
             )
-    given = [metrics] if isinstance(metrics, str | Metric | Constraint) else list(metrics)
+    several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
+    given = list(metrics) if several else [metrics]
     found = [parse(one) if isinstance(one, str) else one for one in given]
     for one in found:
         if not isinstance(one, Metric | Constraint):
-            raise ValueError(f"metrics must be metrics, constraints or their text; got {one!r}")
+            raise ValueError(
+                f"metrics must be metrics, constraints or their text; got {brief(one)}. A function of your own is "
+                "mf.custom(function)"
+            )
     return list(
         {str(m): m for m in (one.metric if isinstance(one, Constraint) else one for one in found)}.values()
     )

@@ -82,6 +82,16 @@ def singles_of(single: Sequence[int], weights: Sequence[Sequence[float]]) -> tup
     return tuple(map(operator.index, single)) or tuple(int(np.argmax(shares)) for shares in weights)
 
 
+def _generator(random_state: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "random_state must be a whole number >= 0, a generator or None for randomize='draw'; got "
+            f"{random_state!r}"
+        ) from None
+
+
 class Table(NamedTuple):
     """The mixtures of all cells as arrays.
 
@@ -133,7 +143,7 @@ class Table(NamedTuple):
         if randomize == "never":
             return self.single[cell]
         if randomize == "draw":
-            return self.choose(np.random.default_rng(random_state).random(len(rows)), cell)
+            return self.choose(_generator(random_state).random(len(rows)), cell)
         salt = salt_of(random_state)
         if not self.upper.size:  # one rule in each cell
             return np.zeros(len(rows), dtype=np.intp)

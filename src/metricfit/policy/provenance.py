@@ -12,10 +12,13 @@ The keys, all optional, with texts, numbers or lists of them:
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
+from metricfit.exceptions import NotJudgedWarning
+from metricfit.messages import some
 from metricfit.metrics import Constraint, Metric, parse
 
 
@@ -39,19 +42,34 @@ def plain(value: Any) -> Any:
 
 
 def asked(provenance: Mapping[str, Any]) -> tuple[Metric | None, list[Constraint]]:
-    """Return the objective and the constraints that a policy was fitted for; what is no text of ours is left out.
+    """Return the objective and the constraints that a policy was fitted for.
+
+    Warns
+    -----
+    NotJudgedWarning
+        If some of them are no text that `metricfit.parse` reads; they are left out.
 
     Examples
     --------
-    >>> asked({"objective": "g_mean()", "constraints": ["recall(1) >= 0.5", "custom thing"]})
+    >>> asked({"objective": "g_mean()", "constraints": ["recall(1) >= 0.5"]})
     (<Metric g_mean() (concave, smooth, higher is better)>, [<Constraint ...>])
     """
-    objective = _read(provenance.get("objective"))
+    given = provenance.get("objective")
+    objective = _read(given)
     listed = provenance.get("constraints")
-    found = [_read(text) for text in listed] if isinstance(listed, list) else []
+    found = {str(text): _read(text) for text in listed} if isinstance(listed, list) else {}
+    lost = [text for text, read in found.items() if not isinstance(read, Constraint)]
+    lost += [str(given)] if given is not None and not isinstance(objective, Metric) else []
+    if lost:
+        warnings.warn(
+            f"the policy was fitted for {some(lost)}, which has no text that can be read, as functions of your own: it "
+            "is judged without; name what to look at, with mf.custom(function) for a function",
+            NotJudgedWarning,
+            stacklevel=4,
+        )
     return (
         objective if isinstance(objective, Metric) else None,
-        [constraint for constraint in found if isinstance(constraint, Constraint)],
+        [read for read in found.values() if isinstance(read, Constraint)],
     )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metricfit.data.columns import factorize, is_frame, read_frame
-from metricfit.data.validation import check_lengths, row_blocks
+from metricfit.data.validation import check_lengths, row_blocks, unmasked
 from metricfit.types import FloatArray, IntArray, Label
 
 UInt64Array = npt.NDArray[np.uint64]
@@ -151,6 +151,7 @@ def key_words(key: Any, n_rows: int) -> UInt64Array:
     >>> key_words([1, 1.0, -1, "1"], 4).tolist() == [1, 1, 2**64 - 1, key_words(["1"], 1)[0]]
     True
     """
+    key = unmasked(key)
     kind = getattr(getattr(key, "dtype", None), "kind", "")
     array = np.asarray(key) if kind in ("i", "u") else np.zeros(0)
     if array.dtype.kind in "iu" and array.ndim == 1:  # nothing to look up

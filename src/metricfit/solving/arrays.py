@@ -15,7 +15,7 @@ from metricfit.data.cells import Cells
 from metricfit.messages import unknown
 from metricfit.methods import Method, Record
 from metricfit.metrics import Constraint
-from metricfit.options import Options, check_options, threads
+from metricfit.options import Options, check_options, check_switches, threads
 from metricfit.oracles import Oracle, PluginOracle
 from metricfit.oracles.base import Counting, OracleBase, adapted
 from metricfit.oracles.choice import oracle_for
@@ -150,6 +150,7 @@ def optimize(
     """
     problem = Problem.of(objective, constraints)
     check_options(tol, max_calls, max_seconds, confusion)
+    check_switches(expect=expect, blind=blind)
     check_confidence(confidence)
     if unseen not in UNSEEN_RULES:
         raise ValueError(unknown("unseen", unseen, UNSEEN_RULES))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from metricfit.methods import Method
-from metricfit.options import Options, check_options, threads
+from metricfit.methods import Method, Record
+from metricfit.options import Options, check_options, check_switches, threads
 from metricfit.oracles.base import Counting
 from metricfit.oracles.choice import oracle_for
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
@@ -36,6 +36,8 @@ def frontier(
     max_seconds: float | None = None,
     n_jobs: int | None = None,
     random_state: int | None = None,
+    start: Any = None,
+    callback: Callable[[Record], object] | None = None,
     verbose: int = 0,
 ) -> Frontier:
     """Trade an objective against a constraint: the best policy at each of several limits.
@@ -56,13 +58,15 @@ def frontier(
         kept.
     constraints : list of Constraint or str
         Constraints that every level keeps.
-    classes, decisions, sensitive_features, sample_weight, method, confusion, tol, n_jobs, random_state, verbose
-        As in `optimize`.
+    classes, decisions, sensitive_features, sample_weight, method, confusion, tol, n_jobs, random_state, start, verbose
+        As in `optimize`; the first level that is solved begins at ``start``.
     expect : bool
         Also find out what to expect on new rows at each level: the frontier is traced again without each of three
         folds.
     max_calls, max_seconds : optional
         Budgets of each level.
+    callback : callable, optional
+        Called with the newest record after each iteration of each level that is solved; returning True ends that level.
 
     Returns
     -------
@@ -82,7 +86,8 @@ def frontier(
     problem = Problem.of(objective, constraints)
     traded = traded_constraints(constraint)
     check_options(tol, max_calls, max_seconds, confusion)
-    options = Options(method, tol, max_calls, max_seconds, random_state, verbose=verbose)
+    check_switches(expect=expect)
+    options = Options(method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
     oracle = oracle_for(
         proba,
         y,

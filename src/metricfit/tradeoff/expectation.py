@@ -41,7 +41,8 @@ class _Folds:
     """The frontiers on the other rows of each fold, traced when the first level asks for them."""
 
     def __init__(self, front: Frontier, oracle: OracleBase, options: Options) -> None:
-        self.front, self.oracle, self.options = front, oracle, options
+        self.front, self.oracle = front, oracle
+        self.options = replace(options, start=None, callback=None, verbose=0)
         self.without: list[Frontier] = []
 
     def refit(self, place: int) -> Callable[[Rows], Policy]:

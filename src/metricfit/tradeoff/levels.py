@@ -45,6 +45,10 @@ def grid_of(levels: Any, traded: Sequence[Constraint]) -> list[list[float]]:
         raise ValueError(f"levels must have a list for each of {len(traded)} constraints, got {len(given)}")
     found = []
     for constraint, some in zip(traded, given, strict=True):
+        if not isinstance(some, Iterable):
+            raise ValueError(
+                f"levels of {constraint.metric} must be a list of limits, got {some!r}; one limit is [{some}]"
+            )
         limits = [compare(constraint.metric, constraint.sense, level).limit for level in some]
         if not limits:
             raise ValueError(f"levels of {constraint.metric} is empty; give at least one limit")

@@ -15,6 +15,8 @@ from metricfit.result import Result
 class Point:
     """One level of each traded constraint, and what was reached there.
 
+    It has all that its result has: ``point.value`` is ``point.result.value``.
+
     Attributes
     ----------
     levels : tuple of float
@@ -29,6 +31,12 @@ class Point:
     levels: tuple[float, ...]
     result: Result | None
     achievable: tuple[float, ...]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in Point.__dataclass_fields__ or name.startswith("_") or self.result is None:
+            why = "" if name.startswith("_") else "; no policy keeps its limits, so that it has no result"
+            raise AttributeError(f"the point has no {name!r}{why}")
+        return getattr(self.result, name)
 
     @property
     def feasible(self) -> bool:

@@ -15,6 +15,7 @@ from metricfit.metrics import Constraint
 from metricfit.metrics.rates import Named
 from metricfit.options import Options
 from metricfit.oracles.remembering import Remembering
+from metricfit.policy import Policy
 from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.solving import judge_of, solve
@@ -46,7 +47,7 @@ class Walker:
     ) -> None:
         self.problem, self.traded, self.oracle, self.options = problem, traded, oracle, options
         self.points: dict[tuple[float, ...], Point] = {}
-        self.last: Result | None = None
+        self.last: Result | Policy | None = options.start
         self.mixer = Mixer(oracle, traded, options)
 
     def _at(self, levels: Sequence[float]) -> Problem:

@@ -16,6 +16,7 @@ from metricfit.policy import Policy
 SAID_HERE = {
     "divide by the sums: normalize=True": "add --normalize to divide by the sums",
     "fit with unseen='overall'": "fit with --unseen overall",
+    "with missing='cell'": "with 'metricfit fit --missing cell'",
     "sensitive_features column": "attribute column",
     "sensitive_features has": "an attribute has",
 }

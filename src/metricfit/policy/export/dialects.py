@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from unicodedata import category
 
 from metricfit.messages import unknown
+from metricfit.policy.export.rule import in_64_bits
 from metricfit.types import Label
 
 
@@ -30,6 +31,8 @@ class Dialect:
     computed_once : str
         What is said of a step so that the next ones read its columns. These dialects would otherwise put its
         expressions in their place, again and again, which makes a query hundreds of times as long.
+    folds_names : bool
+        Whether names that differ in capital letters only are one name, quoted or not.
 
     Examples
     --------
@@ -47,9 +50,12 @@ class Dialect:
     backslash: bool = False
     typed_numbers: bool = False
     computed_once: str = ""
+    folds_names: bool = False
 
     def name_of(self, name: str) -> str:
         """Return the quoted name of a column or table."""
+        if not name:
+            raise ValueError("a column or table has an empty name; give it one")
         return self._quoted(name, self.quote, "a column or table name", doubled=self.quote == '"')
 
     def text(self, value: str) -> str:
@@ -76,7 +82,7 @@ class Dialect:
             return "TRUE" if value else "FALSE"
         if isinstance(value, str):
             return self.text(value)
-        return str(value) if isinstance(value, int) else self.number(value)
+        return str(in_64_bits(value)) if isinstance(value, int) else self.number(value)
 
     def number(self, value: float) -> str:
         """Return a number as a double-precision literal that is read back without loss."""
@@ -88,10 +94,17 @@ class Dialect:
 DIALECTS = {
     dialect.name: dialect
     for dialect in (
-        Dialect("duckdb", double="DOUBLE"),
-        Dialect("sqlite", double="REAL", least="MIN", greatest="MAX", computed_once="MATERIALIZED "),
+        Dialect("duckdb", double="DOUBLE", folds_names=True),
+        Dialect(
+            "sqlite",
+            double="REAL",
+            least="MIN",
+            greatest="MAX",
+            computed_once="MATERIALIZED ",
+            folds_names=True,
+        ),
         Dialect("postgres", typed_numbers=True, computed_once="MATERIALIZED "),
-        Dialect("bigquery", double="FLOAT64", quote="`", backslash=True),
+        Dialect("bigquery", double="FLOAT64", quote="`", backslash=True, folds_names=True),
         Dialect("snowflake", double="DOUBLE", backslash=True, typed_numbers=True),
     )
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from metricfit.data.validation import SUM_TOLERANCE
 from metricfit.messages import some
-from metricfit.policy.export.rule import DeterministicRule, ScoreFunctions, segments
+from metricfit.policy.export.rule import DeterministicRule, ScoreFunctions, in_64_bits, segments
 from metricfit.types import FloatArray, IntArray, Label
 
 # Old enough for the runtimes in use; ArgMin picks the last of equal scores since operator set 12.
@@ -165,7 +165,8 @@ def _comparable(graph: _Graph, name: str, values: list[Label]) -> tuple[str, str
         row = np.array([values], dtype=np.int64)
     else:
         kind = "float64" if float in kinds else "int64"
-        column, row = graph.input(name, kind, [None]), np.array([values], dtype=kind)
+        row = np.array([[in_64_bits(value) for value in values]], dtype=kind)
+        column = graph.input(name, kind, [None])
     return graph.add("Unsqueeze", column, graph.constant(np.array([1]))), graph.constant(row)
 
 
@@ -265,5 +266,5 @@ def _labels(rule: DeterministicRule) -> Any:
     if kind is float:
         return np.array([*rule.decisions, np.nan])
     if kind in (int, bool):
-        return np.array([*rule.decisions, np.iinfo(np.int64).min], dtype=np.int64)
+        return np.array([*map(in_64_bits, rule.decisions), np.iinfo(np.int64).min], dtype=np.int64)
     return np.array([*rule.texts, ""], dtype=object)

@@ -170,6 +170,19 @@ class DeterministicRule:
         return plain if len(set(plain)) == self.k else list(map(repr, self.decisions))
 
 
+def in_64_bits(value: Label) -> Label:
+    """Return a label or value; raise if it is a whole number that other programs, which have 64 bits, cannot hold.
+
+    Examples
+    --------
+    >>> in_64_bits(3)
+    3
+    """
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError(f"the label or value {value} does not fit into 64 bits; turn it into text")
+    return value
+
+
 def segments(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return slope, start and height of the pieces of a curve: before its first knot, between knots, after the last.
 

@@ -51,10 +51,12 @@ def query(
     FROM metricfit_best AS g
     """
     writer = _Writer(rule, dialect_of(dialect))
+    if isinstance(keep, str):
+        raise ValueError(f"keep must be a list of columns; got the string {keep!r}")
+    _check_told_apart(
+        [*(f"{proba_prefix}{value}" for value in rule.classes), *rule.attributes], writer.dialect
+    )
     repeated = [name for name in keep if name == decision or list(keep).count(name) > 1]
-    columns = [f"{proba_prefix}{value}" for value in rule.classes]
-    if len(set(columns)) < rule.n:
-        raise ValueError("two classes, such as 1 and '1', have the same name of a column; rename one of them")
     if repeated:
         raise ValueError(f"keep names a column twice, or the column of the decisions: {repeated[0]!r}")
     steps, label = [("given", writer.given(proba_prefix, keep)), *writer.steps()], writer.label()
@@ -63,6 +65,19 @@ def query(
         steps += other.steps()
         label = f"CASE WHEN g.cell IS NULL THEN {other.label()} ELSE {label} END"
     return writer.assembled(steps, label, table, keep, decision)
+
+
+def _check_told_apart(columns: Sequence[str], dialect: Dialect) -> None:
+    """Raise if two of the columns that a query reads are one column to the dialect."""
+    seen: dict[str, str] = {}
+    for column in columns:
+        name = column.lower() if dialect.folds_names else column
+        if name in seen:
+            raise ValueError(
+                f"of the classes and attributes two have one column in {dialect.name}, {seen[name]!r} and {column!r}; "
+                "rename one of them"
+            )
+        seen[name] = column
 
 
 class _Writer:
