@@ -56,16 +56,39 @@ class TestBudgets:
         assert FREE.solve(tol=10.0).n_oracle_calls <= 3
 
 
+def drawn_rows() -> tuple[np.ndarray, np.ndarray]:
+    """Return 600 rows with labels drawn from their probabilities."""
+    rng = np.random.default_rng(20)
+    proba = rng.dirichlet(np.ones(3), 600)
+    return proba, (rng.random((600, 1)) > proba.cumsum(axis=1)).sum(axis=1)
+
+
 class TestCallback:
     def test_gets_every_record(self):
         seen: list[Record] = []
         result = CASE.solve(callback=seen.append)
-        assert tuple(seen) == result.history[: len(seen)]
+        assert tuple(seen) == result.history
         for record in seen:
             assert type(record) is Record
             assert type(record.calls) is int
             for field in ("seconds", "value", "bound", "violation"):
                 assert isinstance(getattr(record, field), float)
+
+    @pytest.mark.parametrize("confusion", ["labels", "calibrated", "model"])
+    @pytest.mark.parametrize("constraints", [[], ["precision(0) >= 0.5"]])
+    def test_gets_the_closing_records_too(self, confusion, constraints):
+        proba, y = drawn_rows()
+        seen: list[Record] = []
+        result = mf.optimize(proba, y, "g_mean", constraints, confusion=confusion, callback=seen.append)
+        assert tuple(seen) == result.history
+        assert seen[-1].value == pytest.approx(result.value, abs=1e-12)
+
+    def test_a_stopped_search_on_labels_ends_at_once(self):
+        proba, y = drawn_rows()
+        whole = mf.optimize(proba, y, "g_mean", ["precision(0) >= 0.5"])
+        result = mf.optimize(proba, y, "g_mean", ["precision(0) >= 0.5"], callback=lambda record: True)
+        assert result.status == "stopped"
+        assert result.n_oracle_calls < whole.n_oracle_calls / 4
 
     def test_true_stops(self):
         result = CASE.solve(callback=lambda record: record.calls >= 4)

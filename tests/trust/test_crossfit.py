@@ -159,6 +159,11 @@ def test_masks_and_empty_test_sets():
         cross_fit(GaussianNB(), X, Y, CLASSES, cv=[(np.arange(90), [])])
 
 
+def test_folds_of_other_rows_are_refused():
+    with pytest.raises(ValueError, match="cv has folds of other rows than the 90 of y"):
+        cross_fit(GaussianNB(), X, Y, CLASSES, cv=[(np.arange(45), np.arange(60, 120))])
+
+
 def test_precomputed_kernels_are_cut_on_both_sides():
     kernel, options = linear_kernel(X), {"kernel": "linear"}
     folds = [(np.arange(60), np.arange(60, 90))]

@@ -106,3 +106,12 @@ def test_a_metric_may_be_minimised_though_higher_is_better(metric, worst):
     proba = np.column_stack([1 / (1 + np.exp(scores)), 1 / (1 + np.exp(-scores))])
     found = mf.optimize(proba, y, Named(str(metric), metric, -1))
     assert found.value <= worst
+
+
+@pytest.mark.parametrize(("rows", "classes"), [(10, 3), (5, 50), (300, 4)])
+def test_where_probabilities_say_nothing_the_largest_class_is_decided(rows, classes):
+    y = np.minimum(np.random.default_rng(0).geometric(0.6, rows) - 1, classes - 1)
+    proba = np.full((rows, classes), 1 / classes)
+    result = mf.optimize(proba, y, "accuracy", classes=range(classes))
+    assert result.value == pytest.approx(np.bincount(y).max() / rows)
+    assert set(result.policy.decide(proba)) == {int(np.bincount(y).argmax())}

@@ -117,13 +117,13 @@ def run(
             if walk.oracle.exact:  # else a bound would be an estimate, and none is claimed
                 bound = max(bound, iterate.bound)
             prices = iterate.multipliers or prices
-            record = standing.record(program, walk.calls, walk.budget.seconds, bound)
-            records.append(record)
-            progress(record)
+            records.append(standing.record(program, walk.calls, walk.budget.seconds, bound))
+            progress(records[-1])
+            enough = callback is not None and callback(records[-1])
             if iterate.settled and standing.kept and standing.value - bound <= walk.tol:
                 status = "optimal"
                 break
-            if callback is not None and callback(record):
+            if enough:
                 status = "stopped"
                 break
         else:
@@ -151,6 +151,8 @@ def run(
         status = "optimal"
     bound = min(bound, last.value) if last.kept else bound
     records.append(last.record(program, walk.calls, walk.budget.seconds, bound))
+    if callback is not None and status != "stopped":
+        callback(records[-1])
     if warn and status != "optimal":
         path = (first or last, found or last, last)
         warn_if_astray(method.name, program, walk.oracle.margins, walk.calls, path)

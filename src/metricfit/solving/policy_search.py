@@ -74,12 +74,15 @@ def search(problem: Problem, given: OracleBase, options: Options, simple: bool =
     outcome = run(chosen, program, walk, options.callback, options.verbose)
     policy, weights, u = policy_of(program, walk, outcome.best)
     history = outcome.history
-    if asked is not given and isinstance(chosen, Guided) and isinstance(policy, Policy):
+    compares = asked is not given and outcome.status != "stopped"  # who has stopped it waits for nothing more
+    if compares and isinstance(chosen, Guided) and isinstance(policy, Policy):
         walk, best = preferred(problem, given, walk, policy, outcome.best, chosen.settings)
         if best is not outcome.best:
             policy, weights, u = policy_of(walk.program, walk, best)
             standing = Standing.of(walk.program, u)
             history += (standing.record(walk.program, budget.calls, budget.seconds, outcome.bound),)
+            if options.callback is not None:
+                options.callback(history[-1])
     return Found(policy, weights, u, walk, outcome, history, chosen, asked)
 
 

@@ -225,7 +225,10 @@ def folds_of(cv: Any, X: Any, y: Any) -> list[tuple[IntArray, IntArray]]:
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # said above
         pairs = list(check_cv(cv, y, classifier=True).split(X, y))
     numbers = np.arange(len(y))  # indexing it turns masks and negative numbers into row numbers
-    kept = [(numbers[np.asarray(train)], numbers[np.asarray(test)]) for train, test in pairs if len(test)]
+    try:
+        kept = [(numbers[np.asarray(train)], numbers[np.asarray(test)]) for train, test in pairs if len(test)]
+    except IndexError as error:
+        raise ValueError(f"cv has folds of other rows than the {len(y)} of y: {error}; make them anew") from None
     kept = [(train, test) for train, test in kept if len(test)]
     if not kept:
         raise ValueError("cv holds out no rows; give it at least one test row")

@@ -17,7 +17,7 @@ from metricfit.methods.local import Local
 from metricfit.methods.search.coordinate import weights_of
 from metricfit.methods.search.room import counted, sampling_error, unit, with_room
 from metricfit.methods.search.settings import Settings
-from metricfit.methods.starts import argmax_loss, balanced_loss
+from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules
 from metricfit.oracles.base import OracleBase
 from metricfit.policy import Policy, Rule
 from metricfit.problem import Problem, Program
@@ -55,6 +55,7 @@ def preferred(
         found = _unless_argmax_is_better(problem, raw, walk, policy, best)
     else:
         found = _not_below(raw, _better_plain(raw), walk, best)
+    found = _not_below(raw, _best_constant(raw), *found)
     # Of metrics without a convex form the calibrated answer is a direct search itself.
     if found[0] is walk and searched and few and ColumnGeneration().refusal(program) is None:
         return _unless_far_behind(raw, walk, best, settings.rows_by_luck * weights)
@@ -158,6 +159,12 @@ def _better_plain(raw: Walk) -> Iterate | None:
     if len(plain) < len(losses):
         return None
     return min(plain, key=lambda rule: Standing.of(raw.program, rule.u))
+
+
+def _best_constant(raw: Walk) -> Iterate:
+    """Return the best rule that decides all rows alike: where probabilities say nothing there is none better."""
+    rules = [raw.single(raw.add(rule)) for rule in constant_rules(raw.program, raw.oracle.margins)]
+    return min(rules, key=lambda rule: Standing.of(raw.program, rule.u))
 
 
 def _with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> Iterate:
