@@ -228,7 +228,9 @@ def folds_of(cv: Any, X: Any, y: Any) -> list[tuple[IntArray, IntArray]]:
     try:
         kept = [(numbers[np.asarray(train)], numbers[np.asarray(test)]) for train, test in pairs if len(test)]
     except IndexError as error:
-        raise ValueError(f"cv has folds of other rows than the {len(y)} of y: {error}; make them anew") from None
+        raise ValueError(
+            f"cv has folds of other rows than the {len(y)} of y: {error}; make them anew"
+        ) from None
     kept = [(train, test) for train, test in kept if len(test)]
     if not kept:
         raise ValueError("cv holds out no rows; give it at least one test row")
