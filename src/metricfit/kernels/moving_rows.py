@@ -177,12 +177,12 @@ def ascending(values: FloatArray, engine: Engine = "auto") -> IntArray:
     """
     if in_numpy(engine, values.size, TUNED.numpy_rows):
         # Without equal values there is one order, and a sort that need not be stable takes a fifth of the time.
-        order = np.argsort(values)
+        order: IntArray = np.argsort(values)
         at = values[order]
         return np.argsort(values, kind="stable") if (at[1:] == at[:-1]).any() else order
     from metricfit.kernels import _scan_jit
 
-    order: IntArray = _scan_jit.ascending(values)
+    order = _scan_jit.ascending(values)
     return order
 
 
