@@ -62,7 +62,10 @@ class Guide:
         self.method: Method = ColumnGeneration() if generates else Local(tries=1)
         self.agreed = False
         self.last: Judged | None = None
-        self.known: list[Vertex] = []
+        # Rules to start from, such as those of a neighbouring problem, are most of what the guiding problem needs.
+        given = walk.beside(self.program, soft)
+        given.ask_all([vertex.loss for vertex in walk.vertices])
+        self.known: list[Vertex] = given.vertices
         self.places: dict[bytes, int] = {}
 
     def rounds(self) -> Iterator[Iterate]:
