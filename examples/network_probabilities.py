@@ -22,7 +22,7 @@ def stored_or_generated():
     random = np.random.default_rng(0)
     honest = random.dirichlet(np.linspace(0.1, 1.0, 20), size=8000)
     labels = (honest.cumsum(axis=1) > random.random((8000, 1))).argmax(axis=1)
-    sure = honest**1.5  # overconfident: of the rows with a probability of 90 %, fewer than 90 % are of the class
+    sure = honest**1.5  # overconfident: a probability of 90 % comes true less often
     return sure / sure.sum(axis=1, keepdims=True), labels
 
 
