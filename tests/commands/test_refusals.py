@@ -80,7 +80,7 @@ BAD_FITS = {
     "max calls": (["--max-calls", "0"], ["--max-calls", ">= 1"]),
     "max seconds": (["--max-seconds", "nan"], ["--max-seconds", "> 0"]),
     "option": (["--atribute", "region"], ["unknown option '--atribute', perhaps --attribute; see "]),
-    "dash": (["--subject-to", "-recall('fraud')<=-0.1"], ["begins with a dash is given as --option='-...'"]),
+    "dash": (["--subject-to", "-recall('fraud')<=-0.1"], ["begins with a dash as --option='-...'"]),
     "percent": (["--subject-to", "recall('fraud') >= 90%"], ["0.9 for 90 %"]),
     "sign": (["--subject-to", "recall('fraud') ≥ 0.9"], ["at character 17", "at least is written >="]),
     "arrow": (["--subject-to", "recall('fraud') => 0.9"], ["at least is written >="]),
@@ -94,7 +94,7 @@ BAD_FITS = {
     "ranking": (["--subject-to", "roc_auc >= 0.1"], ["unknown metric 'roc_auc'", "it judges probabilities"]),
     "two goals": (["--minimize", "g_mean"], ["not allowed with"]),
     "folder": (["--out", "nowhere/policy.json"], ["no folder"]),
-    "place": (["--out", "."], ["no plain file"]),
+    "place": (["--out", "."], ["not a regular file"]),
     "input": (["--out", "scores.csv"], ["this is the input"]),
 }
 

@@ -67,7 +67,7 @@ def demographic_parity(
     Parameters
     ----------
     over : str or list of str
-        The attributes that make the groups.
+        The attributes that define the groups.
     c : label, optional
         Compare the shares of this decision only. The 80 % rule is
         ``demographic_parity("sex", "hired", to="pairs", as_ratio=True) >= 0.8``.
@@ -106,7 +106,7 @@ def equal_opportunity(
     Parameters
     ----------
     over : str or list of str
-        The attributes that make the groups.
+        The attributes that define the groups.
     c : label
         The class.
     to, as_ratio, given, min_share
@@ -141,7 +141,7 @@ def equalized_odds(
     Parameters
     ----------
     over : str or list of str
-        The attributes that make the groups.
+        The attributes that define the groups.
     c : label, optional
         Compare the rates of this decision only: of two classes, the true and the false positive rate.
     to, as_ratio, given, min_share
@@ -178,7 +178,7 @@ def equal_error_rates(
     Parameters
     ----------
     over : str or list of str
-        The attributes that make the groups.
+        The attributes that define the groups.
     to, as_ratio, given, min_share
         As in `disparity`: compare with all rows, pairs or the mean; as a ratio; within the values of other
         attributes; without small groups.
@@ -210,7 +210,7 @@ def predictive_parity(
     Parameters
     ----------
     over : str or list of str
-        The attributes that make the groups.
+        The attributes that define the groups.
     c : label
         The class.
     to, as_ratio, given, min_share
