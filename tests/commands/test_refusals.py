@@ -67,7 +67,7 @@ BAD_FITS = {
         ["--subject-to", "recall('froud') >= 0.1"],
         ["--subject-to recall('froud'): unknown class 'froud'; did you mean 'fraud'?"],
     ),
-    "quotes": (["--subject-to", "recall(fraud) >= 0.1"], ["--subject-to: ", "have quotes: 'fraud'"]),
+    "quotes": (["--subject-to", "recall(fraud) >= 0.1"], ["--subject-to: ", "need quotes: 'fraud'"]),
     "attribute": (
         ["--subject-to", "demographic_parity('region') <= 0.1"],
         ["unknown attribute 'region'", "name columns with --attribute"],
@@ -91,7 +91,7 @@ BAD_FITS = {
         ["--subject-to", "demographic_parity() <= 0.1"],
         ["demographic_parity needs an attribute, as in demographic_parity(over='region')"],
     ),
-    "ranking": (["--subject-to", "roc_auc >= 0.1"], ["unknown metric 'roc_auc'", "it judges probabilities"]),
+    "ranking": (["--subject-to", "roc_auc >= 0.1"], ["unknown metric 'roc_auc'", "it scores probabilities"]),
     "two goals": (["--minimize", "g_mean"], ["not allowed with"]),
     "folder": (["--out", "nowhere/policy.json"], ["no folder"]),
     "place": (["--out", "."], ["not a regular file"]),

@@ -207,7 +207,7 @@ def test_attributes_that_were_not_given():
 )
 def test_distances_need_classes(metric):
     confusion = Confusion.from_predictions([0, 1], [0, "review"])
-    with pytest.raises(ValueError, match=r"decision 'review' is no class; use cost\(matrix\)"):
+    with pytest.raises(ValueError, match=r"decision 'review' is not a class; use cost\(matrix\)"):
         metric(confusion)
 
 

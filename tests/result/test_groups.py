@@ -212,7 +212,7 @@ def test_layouts_of_the_overall_rule():
 
 
 def test_objectives_of_named_values_have_no_overall_rule():
-    with pytest.raises(ValueError, match=r"unseen=.overall.: the objective .* is about named values"):
+    with pytest.raises(ValueError, match=r"unseen=.overall.: the objective .* refers to certain values"):
         mf.optimize(PROBA, Y, mf.recall(1).at(sex="F"), sensitive_features=FRAME, unseen="overall")
     worst = mf.worst(mf.balanced_accuracy(), "sex")
     policy = mf.optimize(PROBA, Y, worst, sensitive_features=FRAME[["sex"]], unseen="overall").policy
@@ -224,7 +224,7 @@ def test_a_limit_that_no_common_rule_keeps_is_left_out():
     proba = np.array([[0.4, 0.6], [0.4, 0.6]] * 50)
     y, group = np.array([0, 1] * 50), np.array(["no", "yes"] * 50)
     limit = [mf.precision(1) >= 0.9, mf.coverage(1) >= 0.4]
-    with pytest.warns(UserWarning, match="no one rule for all rows keeps the constraints precision"):
+    with pytest.warns(UserWarning, match="no single rule for all rows keeps the constraints precision"):
         policy = mf.optimize(
             proba, y, "accuracy", limit, sensitive_features=group, unseen="overall", confusion="labels"
         ).policy

@@ -19,7 +19,7 @@ from metricfit.solving import solve, with_expected
 ROWS, FITTED = 40_000, 20_000
 CONSTRAINTS = ("precision('fraud') >= 0.9", "equal_opportunity(over='region', c='fraud') <= 0.05")
 
-# #: The same example in Python, with the same data and model, which gives the same numbers.
+#: The same example in Python, with the same data and model, which gives the same numbers.
 CODE = """\
 import metricfit as mf
 from metricfit.datasets import make_fraud_triage

@@ -134,7 +134,7 @@ class _MostProbable(NamedTuple):
         return np.eye(self.axes.k)[made]
 
 
-# #: The verdicts in words, for the terminal.
+#: The verdicts in words, for the terminal.
 WORDS = {
     "holds": "holds",
     "holds here": "holds here, but the interval extends beyond the limit",

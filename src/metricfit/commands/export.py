@@ -13,7 +13,7 @@ from metricfit.policy import Policy
 from metricfit.policy import file as policy_file
 from metricfit.policy.export.dialects import DIALECTS
 
-# #: Options that only SQL has, with their defaults.
+#: Options that only SQL has, with their defaults.
 OF_SQL: dict[str, Any] = {"dialect": None, "table": "scores", "proba_prefix": "p_", "keep": []}
 
 

@@ -15,7 +15,7 @@ from metricfit.commands.terminal import as_json
 from metricfit.messages import unknown
 from metricfit.metrics import METRICS, Metric
 
-# #: Placeholders for the arguments of a metric, used to read its declarations.
+#: Placeholders for the arguments of a metric, used to read its declarations.
 SAMPLES: dict[str, Any] = {
     "c": "c",
     "beta": 1.0,

@@ -1,4 +1,4 @@
-"""The named comparisons of groups, each one line on top of `disparity`.
+"""The named comparisons of groups, each a short call of `disparity`.
 
 Lower is better, except for ratios (1 is equality).
 """
@@ -44,7 +44,7 @@ class DecisionRates(Written):
 
 
 def _named(name: str, rates: Metric, over: Over, c: Label | None, *how: object) -> Metric:
-    """Return the disparity of rates under a name of its own."""
+    """Return the disparity of rates under its own name."""
     apart = comparison(name, rates, over, *how)  # type: ignore[arg-type]
     which = "" if c is None else f", c={c!r}"
     return Named(f"{name}(over={apart.over!r}{which}{apart.how})", apart, direction=apart.direction)
@@ -143,7 +143,7 @@ def equalized_odds(
     over : str or list of str
         The attributes that define the groups.
     c : label, optional
-        Compare the rates of this decision only: of two classes, the true and the false positive rate.
+        Compare the rates of this decision only: with two classes, the true and the false positive rate.
     to, as_ratio, given, min_share
         As in `disparity`: compare with all rows, pairs or the mean; as a ratio; within the values of other
         attributes; without small groups.

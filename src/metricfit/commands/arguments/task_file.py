@@ -12,7 +12,7 @@ from typing import Any
 from metricfit.commands.errors import DataError, UsageError, blamed_on
 from metricfit.messages import unknown
 
-# #: Options that are files; their paths are relative to the folder of the task file.
+#: Options that are files; their paths are relative to the folder of the task file.
 PATHS = ("scores", "policy", "out", "report", "picture")
 
 

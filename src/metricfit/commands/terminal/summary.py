@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # commands that do not solve must not import what solves
     from metricfit.trust.judgement import ConstraintEstimate, Judgement
 
 SHOWN_CLASSES = 20
-# #: An entry of the first column wider than this gets its own line, so that tables stay within 100 characters.
+#: An entry of the first column wider than this gets its own line, so that tables stay within 100 characters.
 WIDEST_NAME = 46
 STATUS = {
     "optimal": "the gap is at most the tolerance",
@@ -154,7 +154,7 @@ def other_decisions(confusion: Confusion) -> str:
     --------
     >>> from metricfit.data.confusion import Confusion
     >>> other_decisions(Confusion.from_predictions([0, 1], [0, "review"]))
-    '  decisions that are no class: review 50.0%'
+    '  decisions that are not classes: review 50.0%'
     """
     shares = rates(confusion)[2]
     extra = np.flatnonzero(confusion.axes.match < 0)
