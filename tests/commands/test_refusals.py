@@ -143,7 +143,7 @@ def test_percentages_are_no_limits(folder, capsys):
 
 def test_tables_in_other_encodings_are_told(folder, frame, capsys):
     frame.to_csv("other.csv", index=False, encoding="utf-16")
-    fails(capsys, (fit(scores="other.csv"), 4), "byte 0xff is no text in UTF-8; save the table as UTF-8")
+    fails(capsys, (fit(scores="other.csv"), 4), "byte 0xff is not valid UTF-8; save the table as UTF-8")
 
 
 def test_warnings_are_notes_without_code(folder, capfd):

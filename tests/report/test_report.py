@@ -160,7 +160,7 @@ def test_two_three_and_many_classes_and_extra_decisions():
         result = mf.optimize(proba, y, "accuracy", limits, decisions=decisions, confusion="model")
         page = Page(html(result))
         assert ("regions" in page.ids) == (n < 30)
-        assert ("Decisions that are no class: review" in page.text) == (n < 30)
+        assert ("Decisions that are not classes: review" in page.text) == (n < 30)
 
 
 def test_a_result_from_a_pickle_still_has_a_report(result):

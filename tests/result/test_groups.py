@@ -149,9 +149,7 @@ def test_integers_with_gaps_stay_integers(column_of):
 
 
 def test_errors_of_attribute_columns_give_the_next_move():
-    with pytest.raises(
-        ValueError, match="drop these rows or make them a group of their own with missing='cell'"
-    ):
+    with pytest.raises(ValueError, match="drop these rows or make them a separate group with missing='cell'"):
         Cells.observe({"sex": ["F", None]}, 2)
     with pytest.raises(ValueError, match=r"column 'age' must be a string.*got Interval.*Turn it into text"):
         Cells.observe({"age": pd.cut(pd.Series([1.0, 5.0]), 2)}, 2)
