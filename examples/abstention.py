@@ -1,7 +1,7 @@
-"""Abstention: a decision that is no class, "review", sends a case to a person, at a price.
+"""Abstention: a decision that is not a class, "review", sends a case to a person, at a cost.
 
-Costs are a table: for each true class, what each decision costs. A reviewer is always right, and costs 2 whatever the
-case; letting a fraud pass costs 40, any other mistake 5.
+Costs are a table: what each decision costs for each true class. A reviewer is always right and costs 2 per case.
+Missing a fraud costs 40, any other mistake 5.
 """
 
 import metricfit as mf
@@ -30,7 +30,7 @@ costs, result = cheapest([*data.classes, "review"], limited)
 print(result)
 print(f"room for one more case in a hundred would save {0.01 * result.constraints[0].price:.4f} per case")
 
-# On new rows, judged by the decision probabilities: without reviewers, and with them.
+# Evaluated on new rows by the decision probabilities: without reviewers, and with them.
 metric, alone = cheapest(data.classes)
 for name, cost, policy in (("no review", metric, alone.policy), ("review", costs, result.policy)):
     print(f"\n{name}")

@@ -1,6 +1,6 @@
-"""A model in production that must not be trained again, and a validation set that it has not seen.
+"""A model in production that must not be retrained, and a validation set that it has not seen.
 
-`FrozenEstimator` says that the model is fitted: all rows given to `fit` tune the decisions.
+`FrozenEstimator` says that the model is already fitted: all rows passed to `fit` are used to tune the decisions.
 """
 
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -15,7 +15,7 @@ X_valid, X_new, y_valid, y_new = train_test_split(X_rest, y_rest, random_state=0
 production = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
 production.fit(X_train, y_train)  # somebody did this long ago
 
-# At most 5 % of the payments may be decided otherwise than today: churn against the model's own decisions.
+# At most 5 % of the decisions may differ from today's, which are the model's own: this share is the churn.
 attributes = {"today": production.predict(X_valid)}
 clf = mf.MetricClassifier(
     FrozenEstimator(production), "g_mean", [mf.churn("today") <= 0.05, mf.precision("fraud") >= 0.7]

@@ -1,4 +1,4 @@
-"""LightGBM, which splits on categorical columns as they are: the best lowest recall under a precision floor."""
+"""LightGBM, which splits on categorical columns without encoding: the best minimum recall under a precision floor."""
 
 import lightgbm
 from sklearn.model_selection import train_test_split

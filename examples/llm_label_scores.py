@@ -1,9 +1,9 @@
-"""A language model as a classifier: log-probabilities of its label tokens become decisions that keep a promise.
+"""A language model as a classifier: from log-probabilities of its label tokens to decisions that keep a floor.
 
-Ask the model which label fits, read the log-probability of each label's token, and you have scores. They are no
-probabilities: models prefer some tokens whatever the text says, and are too sure. A softmax makes rows sum to 1, the
-calibration inside `optimize` sets them right on labelled texts, and `confidence=0.9` asks for a floor that holds on all
-texts to come with that confidence: three quarters of the labelled ones are kept apart to test it.
+Ask the model which label fits and read the log-probability of each label's token. These scores are not probabilities:
+models prefer some tokens whatever the text says, and are overconfident. A softmax makes rows sum to 1, the calibration
+inside `optimize` corrects them with labelled texts, and `confidence=0.9` asks for a floor that holds on new texts with
+that confidence. Three quarters of the labelled texts are held out to test it.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def label_scores(n_texts, random_state):
 
 
 def softmax(logprobs):
-    """Return rows that sum to 1; what other tokens would get is left out."""
+    """Return rows that sum to 1; the probability of all other tokens is dropped."""
     shifted = np.exp(logprobs - logprobs.max(axis=1, keepdims=True))
     return shifted / shifted.sum(axis=1, keepdims=True)
 
@@ -31,7 +31,7 @@ def softmax(logprobs):
 logprobs, labels = label_scores(3000, random_state=0)
 proba = softmax(logprobs)
 
-# Four in five texts that are sent to the engineers must be about a bug; otherwise no class may be neglected.
+# Four in five texts that are sent to the engineers must be about a bug. Apart from that, no class may be neglected.
 floor = mf.precision("bug") >= 0.8
 result = mf.optimize(proba, labels, "g_mean", [floor], classes=LABELS, confidence=0.9)
 print(result)

@@ -1,7 +1,7 @@
-"""Probabilities that a network wrote to a file long ago: the network itself is not needed.
+"""Probabilities that a network wrote to a file: the network itself is not needed.
 
-With METRICFIT_DATA set, these are the probabilities of a network for the 55 sections of Debian's packages, which takes
-half a minute; else they are generated: too sure of themselves, as networks are.
+With METRICFIT_DATA set, these are the probabilities of a network for the 55 sections of Debian's packages, and the
+script takes half a minute. Otherwise they are generated, and overconfident, as networks are.
 """
 
 import os
@@ -22,7 +22,7 @@ def stored_or_generated():
     random = np.random.default_rng(0)
     honest = random.dirichlet(np.linspace(0.1, 1.0, 20), size=8000)
     labels = (honest.cumsum(axis=1) > random.random((8000, 1))).argmax(axis=1)
-    sure = honest**1.5  # too sure: what it calls 90 % comes true less often
+    sure = honest**1.5  # overconfident: a probability of 90 % comes true less often
     return sure / sure.sum(axis=1, keepdims=True), labels
 
 
@@ -31,7 +31,7 @@ half = len(labels) // 2
 result = mf.optimize(proba[:half], labels[:half], "macro_f1", expect=True)
 print(result)
 
-# What the network is wrong about: its probabilities, before and after they are set right by the labels.
+# How far the network's probabilities are off, before and after calibration on the labels.
 print(result.calibration)
 
 new = result.policy.decide(proba[half:])

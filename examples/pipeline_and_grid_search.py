@@ -1,7 +1,7 @@
-"""A scikit-learn pipeline with categorical columns, inside a grid search that judges by the metric itself.
+"""A scikit-learn pipeline with categorical columns, inside a grid search that scores by the metric itself.
 
-The attribute `channel` is a column of the table: the pipeline encodes it, the policy reads it too, and `predict` needs
-nothing but the table. Groups therefore survive cross-validation.
+The attribute `channel` is a column of the table. The pipeline encodes it, the policy reads it too, and `predict` needs
+only the table. So the groups stay with their rows during cross-validation.
 """
 
 from sklearn.compose import make_column_transformer
@@ -26,7 +26,7 @@ clf = mf.MetricClassifier(
     model, "g_mean", [parity], attributes=["channel"], confusion="calibrated", cv=3, random_state=0
 )
 
-# Each candidate is scored by the G-mean of its decisions on rows it has not seen.
+# Each candidate is scored by the G-mean of its decisions on held-out rows.
 search = GridSearchCV(
     clf,
     {"estimator__logisticregression__C": [0.01, 1.0]},

@@ -1,6 +1,6 @@
-"""XGBoost: any classifier with `predict_proba` can be tuned, here for the mean of the classes' F1 scores.
+"""XGBoost: any classifier with `predict_proba` can be tuned, here for macro-F1.
 
-XGBoost wants labels 0, 1, 2, so the decisions are such numbers too. It splits on categorical columns as they are.
+XGBoost needs labels 0, 1, 2, so the decisions are numbers too. It splits on categorical columns without encoding.
 """
 
 import numpy as np

@@ -43,7 +43,7 @@ BAD_PROBA = {
     "complex": (PROBA * 1j, "proba must be a two-dimensional array of numbers"),
     "no rows": (np.zeros((0, 3)), "proba has no rows; pass at least one row"),
     "no columns": (np.zeros((4, 0)), "proba has no columns"),
-    "one column": (np.ones((4, 1)), "one class and nothing to decide; give two or more"),
+    "one column": (np.ones((4, 1)), "one class and nothing to decide; pass two or more"),
 }
 
 
@@ -61,7 +61,7 @@ BAD_LABELS = {
     "outside the columns": (
         [0, 1, 2, 3],
         {},
-        r"y has labels that are no class in 1 row \(3\): 3. The classes are 0, 1, 2",
+        r"y has labels that are not classes in 1 row \(3\): 3. The classes are 0, 1, 2",
     ),
     "too many names": (
         list("abcd"),
@@ -80,7 +80,7 @@ BAD_LABELS = {
     "a class without rows": (
         [0, 1, 1, 1],
         {},
-        "undefined, because class 2 has no rows .* Give rows of every class",
+        "undefined, because class 2 has no rows .* Pass rows of every class",
     ),
     "one class": ([1, 1, 1, 1], {}, "undefined, because classes 0, 2 have no rows"),
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 CUT_SHORT = (
-    ". The search for the cause was cut short by max_calls or max_seconds: fewer constraints may conflict, and smaller "
-    "violations may be possible. Raise the budget to find out"
+    ". The search for the conflict was cut short by max_calls or max_seconds: fewer constraints may conflict, and "
+    "smaller violations may be possible. Raise the budget to find out"
 )
 
 
@@ -18,17 +18,16 @@ class InfeasibleError(ValueError):
     violations : dict
         For each constraint, its violation under the policy whose largest violation is smallest.
     alone : dict
-        For each constraint, the smallest violation that any policy reaches when it is the only constraint;
-        positive when the constraint cannot be kept at all, NaN when ``max_calls`` or ``max_seconds`` ended the
-        search before.
+        For each constraint, the smallest violation of any policy when it is the only constraint: positive if the
+        constraint cannot be kept at all, NaN if ``max_calls`` or ``max_seconds`` ended the search first.
     conflict : tuple of str
-        Constraints that cannot be kept together: a smallest set where a few hundred sets are all there are, else
-        one from which no constraint can be left out; unless the search was cut short.
+        Constraints that cannot be kept together. With up to a few hundred candidate sets it is a smallest set;
+        otherwise it is a set from which no constraint can be left out. If the search was cut short, it may be larger.
     proven : bool
         Whether this is proven for all randomised classifiers (``confusion="model"``) or only for the rules
         tried.
     complete : bool
-        Whether the search for the cause came to its end. If not, ``conflict`` may be larger than it need be, and
+        Whether the search for the conflict was completed. If not, ``conflict`` may be larger than necessary, and
         ``violations`` are those of the best policy found.
 
     Examples
@@ -61,8 +60,8 @@ class InfeasibleError(ValueError):
         together = "cannot be kept at all" if len(conflict) == 1 else "cannot be kept together"
         super().__init__(
             f"no {'policy' if proven else 'policy found'} keeps all constraints: {', '.join(conflict)} "
-            f"{together}. Where the largest miss is smallest, {least:.4g}: {table}. Relax each limit by what it is "
-            "missed by, or drop a constraint" + ("" if complete else CUT_SHORT)
+            f"{together}. In the best compromise the largest violation is {least:.4g}: {table}. Relax each limit by "
+            "the amount it is missed by, or drop a constraint" + ("" if complete else CUT_SHORT)
         )
 
     def __reduce__(self) -> Any:
@@ -74,7 +73,7 @@ def _missed(violation: float) -> str:
 
 
 class PolicyFileError(ValueError):
-    """A policy file that is damaged, made by a newer version, or no policy file at all.
+    """A policy file that is damaged, was written by a newer version, or is not a policy file at all.
 
     Examples
     --------
@@ -84,9 +83,9 @@ class PolicyFileError(ValueError):
 
 
 class ComparisonError(TypeError, ValueError):
-    """A metric is compared in a way that makes no constraint: by ``<`` or ``>``.
+    """A metric is compared by ``<`` or ``>``, which does not make a constraint.
 
-    It is a TypeError, as Python's own for a comparison that does not exist, and a ValueError, as all errors here.
+    It is a TypeError, like Python's own error for an unsupported comparison, and a ValueError, like all errors here.
 
     Examples
     --------
@@ -99,7 +98,7 @@ class ComparisonError(TypeError, ValueError):
 
 
 class DatasetError(ValueError):
-    """A data set that cannot be had, or is not what it should be.
+    """A data set that is not available, or does not have the expected content.
 
     Examples
     --------
@@ -123,7 +122,7 @@ class SchedulerLost(ConnectionError, ValueError):
 
 
 class OverfitWarning(UserWarning):
-    """There are few rows for the weights tuned on them, so that the value on new rows may be much lower."""
+    """There are few rows for the number of weights tuned on them, so the value on new rows may be much lower."""
 
 
 class CalibrationWarning(UserWarning):
@@ -137,7 +136,7 @@ class CalibrationWarning(UserWarning):
 
 
 class FewRowsWarning(UserWarning):
-    """Rates compared over groups rest on few rows, so that new rows may keep the limits on them or not."""
+    """Rates compared over groups rest on few rows, so the limits on them may not hold on new rows."""
 
 
 class NotJudgedWarning(UserWarning):
@@ -149,7 +148,7 @@ class NotConvex(ValueError):
 
 
 class Undefined(ValueError):
-    """A rate has no rows to be a rate of; the text says where and why, but not in which metric."""
+    """A rate has no rows in its denominator; the text says where and why, but not in which metric."""
 
 
 class Unsolved(Exception):
@@ -162,10 +161,10 @@ class UnconfirmedError(ValueError):
     Attributes
     ----------
     rows : int or None
-        About how many rows would be needed; None where no number of rows would help.
+        Roughly how many rows would be needed; None if no number of rows would help.
     reached : float
-        The confidence that the rows do for, by the policy that comes closest. It is a look at the kept rows: asking
-        again with just this confidence promises a little less than it says.
+        The confidence that the present rows suffice for, by the policy that comes closest. It was read from the test
+        rows, so a second fit with exactly this confidence promises slightly less than it says.
     """
 
     def __init__(
@@ -174,11 +173,10 @@ class UnconfirmedError(ValueError):
         self.constraints, self.level, self.kept, self.rows = constraints, level, kept, rows
         self.reached = reached
         need = (
-            f"About {rows:,} rows would be needed. Give more rows, relax a limit, or lower the confidence"
+            f"About {rows:,} rows would be needed. Pass more rows, relax a limit, or lower the confidence"
             if rows is not None
-            else "Even on the rows it was tuned on no policy keeps them with room to spare, so more rows would not "
-            "help: "
-            "relax a limit or drop a constraint"
+            else "Even on the tuning rows no policy keeps them with a margin, so more rows would not help: relax a "
+            "limit or drop a constraint"
         )
         would = (
             f"; they would with a confidence of about {int(100 * reached) / 100:.2f}"

@@ -1,4 +1,4 @@
-"""Parts of error messages: which rows, which values, and the known name that is nearest to an unknown one."""
+"""Parts of error messages: which rows, which values, and the known name closest to an unknown one."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterable
 
 from metricfit.types import IntArray
 
-# What a message quotes of a user's text or value: a part of a line, however long the value is.
+# How many characters of a user's text or value a message quotes, however long the value is.
 QUOTED = 60
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = QUOTED
 
 
 def brief(value: object) -> str:
-    """Return how Python writes a value, cut in the middle where it is long.
+    """Return the `repr` of a value, cut in the middle if it is long.
 
-    The whole text is never made, so that a hostile value costs nothing.
+    The whole text is never built, so a hostile value costs nothing.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def brief(value: object) -> str:
 
 
 def cut(text: str) -> str:
-    """Return a text, or the beginning of it where it is long.
+    """Return a text, or its beginning if it is long.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def pairs_text(names: Iterable[str], values: Iterable[object]) -> str:
 
 
 def unknown(what: str, value: object, known: Iterable[object]) -> str:
-    """Return the message for a name that does not exist, with the nearest that does.
+    """Return the message for an unknown name, with the closest known name.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ def test_extreme_logits_leave_numbers(steepness, bias, matrix):
 
 
 def test_cells_must_be_given():
-    with pytest.raises(ValueError, match="cells is missing: this calibration tells 2 cells apart"):
+    with pytest.raises(ValueError, match="cells is missing: this calibration has 2 cells"):
         MADE["cell biases"](rows()[0])
 
 

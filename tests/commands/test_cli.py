@@ -113,7 +113,7 @@ def test_decisions_that_are_no_class(folder, capsys):
     decisions = ["--decision", *CLASSES, "review", "--subject-to", "coverage('review') <= 0.05"]
     assert fit(*decisions, "--confusion", "model", goal=("--minimize", cost)) == 0
     shown = capsys.readouterr().out
-    assert "decisions that are no class: review" in shown
+    assert "decisions that are not classes: review" in shown
     assert "(proven)" in shown
     assert "probabilities as soft labels" in shown
     assert apply() == 0
@@ -156,7 +156,7 @@ def test_an_empty_table_is_decided(folder, frame):
 def test_an_asked_direction_is_honoured(folder, capsys):
     assert fit(goal=("--maximize", "cost([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])")) == 0
     shown = capsys.readouterr()
-    assert "lower is better; it is maximized as asked" in shown.err
+    assert "lower is better; it is maximized as requested" in shown.err
     first = mf.Policy.load("policy.json")
     assert fit(goal=("--maximize", "accuracy")) == 0
     assert mf.Policy.load("policy.json") == first

@@ -67,7 +67,7 @@ BAD_FITS = {
         ["--subject-to", "recall('froud') >= 0.1"],
         ["--subject-to recall('froud'): unknown class 'froud'; did you mean 'fraud'?"],
     ),
-    "quotes": (["--subject-to", "recall(fraud) >= 0.1"], ["--subject-to: ", "have quotes: 'fraud'"]),
+    "quotes": (["--subject-to", "recall(fraud) >= 0.1"], ["--subject-to: ", "need quotes: 'fraud'"]),
     "attribute": (
         ["--subject-to", "demographic_parity('region') <= 0.1"],
         ["unknown attribute 'region'", "name columns with --attribute"],
@@ -80,7 +80,7 @@ BAD_FITS = {
     "max calls": (["--max-calls", "0"], ["--max-calls", ">= 1"]),
     "max seconds": (["--max-seconds", "nan"], ["--max-seconds", "> 0"]),
     "option": (["--atribute", "region"], ["unknown option '--atribute', perhaps --attribute; see "]),
-    "dash": (["--subject-to", "-recall('fraud')<=-0.1"], ["begins with a dash is given as --option='-...'"]),
+    "dash": (["--subject-to", "-recall('fraud')<=-0.1"], ["begins with a dash as --option='-...'"]),
     "percent": (["--subject-to", "recall('fraud') >= 90%"], ["0.9 for 90 %"]),
     "sign": (["--subject-to", "recall('fraud') ≥ 0.9"], ["at character 17", "at least is written >="]),
     "arrow": (["--subject-to", "recall('fraud') => 0.9"], ["at least is written >="]),
@@ -91,10 +91,10 @@ BAD_FITS = {
         ["--subject-to", "demographic_parity() <= 0.1"],
         ["demographic_parity needs an attribute, as in demographic_parity(over='region')"],
     ),
-    "ranking": (["--subject-to", "roc_auc >= 0.1"], ["unknown metric 'roc_auc'", "it judges probabilities"]),
+    "ranking": (["--subject-to", "roc_auc >= 0.1"], ["unknown metric 'roc_auc'", "it scores probabilities"]),
     "two goals": (["--minimize", "g_mean"], ["not allowed with"]),
     "folder": (["--out", "nowhere/policy.json"], ["no folder"]),
-    "place": (["--out", "."], ["no plain file"]),
+    "place": (["--out", "."], ["not a regular file"]),
     "input": (["--out", "scores.csv"], ["this is the input"]),
 }
 
@@ -149,7 +149,7 @@ def test_percentages_are_no_limits(folder, capsys):
 
 def test_tables_in_other_encodings_are_told(folder, frame, capsys):
     frame.to_csv("other.csv", index=False, encoding="utf-16")
-    fails(capsys, (fit(scores="other.csv"), 4), "byte 0xff is no text in UTF-8; save the table as UTF-8")
+    fails(capsys, (fit(scores="other.csv"), 4), "byte 0xff is not valid UTF-8; save the table as UTF-8")
 
 
 def test_warnings_are_notes_without_code(folder, capfd):

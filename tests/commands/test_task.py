@@ -74,7 +74,7 @@ def test_one_file_for_several_commands(folder, capsys):
         ("label = true", 2, "label must be one value; it is True"),
         ("force = 1", 2, "force must be true or false; it is 1"),
         ("label = ['a', 'b']", 2, "label must be one value"),
-        ("subject-to = [[1]]", 2, "must be texts or numbers"),
+        ("subject-to = [[1]]", 2, "must contain strings or numbers"),
         ("tol = -1", 2, "is not a number >= 0"),
     ],
 )
@@ -85,4 +85,4 @@ def test_refusals(folder, capsys, text, code, words):
 
 def test_a_missing_file_and_a_second_one(task, capsys):
     fails(capsys, (main(["fit", "none.toml"]), 4), "none.toml: No such file")
-    fails(capsys, (main(["fit", "task.toml", "scores.csv"]), 2), "names the files of the task")
+    fails(capsys, (main(["fit", "task.toml", "scores.csv"]), 2), "already names the input files")

@@ -86,7 +86,7 @@ def test_a_frozen_model_is_used_as_it_is():
     assert clf.n_features_in_ == 2
     with pytest.raises(NotFittedError):
         mf.MetricClassifier(FrozenEstimator(GaussianNB())).fit(X, Y)
-    with pytest.raises(ValueError, match="y has labels that are no class in 2 rows"):
+    with pytest.raises(ValueError, match="y has labels that are not classes in 2 rows"):
         clf.fit(X[:3], np.array(["common", "new", "new"]))
 
 

@@ -54,7 +54,7 @@ def test_a_port_in_use_is_named(payments):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(ValueError, match=f"port {port} cannot be had: it is in use"):
+        with pytest.raises(ValueError, match=f"port {port} is not available: it is in use"):
             mf.explore(payments.proba, payments.y, port=port, open_browser=False)
 
 
@@ -161,7 +161,7 @@ def test_the_command_names_a_port_in_use(scores, capsys):
         words = ["explore", scores, "--label", "y", "--proba-prefix", "p_", "--no-browser", "--port", port]
         assert main(words) == 2
     error = capsys.readouterr().err
-    assert f"port {port} cannot be had: it is in use; give another one" in error
+    assert f"port {port} is not available: it is in use; give another one" in error
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_bad_arguments(make, words):
         (mf.churn("region"), "unknown decision 1"),
         (mf.accuracy().at(sex="X"), "unknown value of attribute 'sex': 'X'"),
         (mf.accuracy().at(age=3), "unknown attribute 'age'"),
-        (mf.accuracy().at(sex="F").at(sex="M"), r"no row lies in the slice at\(sex='F'\) where sex='M'"),
+        (mf.accuracy().at(sex="F").at(sex="M"), r"the slice at\(sex='F'\) has no rows where sex='M'"),
         (
             mf.cost([[0, 1], [1, 0]]),
             r"matrix has shape \(2, 2\), but there are 3 classes \(rows\) and 3 decisions",
@@ -207,7 +207,7 @@ def test_attributes_that_were_not_given():
 )
 def test_distances_need_classes(metric):
     confusion = Confusion.from_predictions([0, 1], [0, "review"])
-    with pytest.raises(ValueError, match=r"decision 'review' is no class; use cost\(matrix\)"):
+    with pytest.raises(ValueError, match=r"decision 'review' is not a class; use cost\(matrix\)"):
         metric(confusion)
 
 

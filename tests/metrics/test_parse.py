@@ -66,8 +66,11 @@ def test_bare_names_are_calls(name):
     ("text", "words"),
     [
         ("g_men", r"unknown metric 'g_men' in 'g_men'; did you mean 'g_mean'\?"),
-        ("precision(fraud) >= 0.9", "fraud is no metric; classes and attributes have quotes: 'fraud'"),
-        ("recall('a').at(sex=male) >= 0.9", "male is no metric; classes and attributes have quotes: 'male'"),
+        ("precision(fraud) >= 0.9", "fraud is not a metric; classes and attributes need quotes: 'fraud'"),
+        (
+            "recall('a').at(sex=male) >= 0.9",
+            "male is not a metric; classes and attributes need quotes: 'male'",
+        ),
         ("worst(g_men, over='sex')", "did you mean 'g_mean'"),
         ("recal('a') >= 0.5", "did you mean 'recall'"),
         ("demografic_parity(over='sex')", "did you mean 'demographic_parity'"),

@@ -286,7 +286,7 @@ def test_bad_probabilities_say_where(tmp_path, data, change, words):
     [
         ({"y": None}, "y is None"),
         ({"y": ["blue"] * 499}, "proba has 500 rows, y has 499"),
-        ({"classes": ("blue", "green", "pink")}, r"no class in .*'red'"),
+        ({"classes": ("blue", "green", "pink")}, r"not classes in .*'red'"),
         ({"sample_weight": np.zeros(N)}, "sample_weight is zero in all 500 rows"),
         ({"sample_weight": np.r_[np.ones(N - 1), -1.0]}, "negative in 1 row .*counted from row 448"),
         ({"sensitive_features": {"y": ["a"] * 3}}, "'y'\" has 3|'y' has 3"),

@@ -293,7 +293,7 @@ def test_bad_blocks_say_which_on_a_cluster(client, data):
     [
         ({"y": None}, "y is None"),
         ({"y": ["blue"] * 3}, "proba has 600 rows, y has 3"),
-        ({"classes": ("blue", "green", "pink")}, r"no class in .*'red'.*in block \d"),
+        ({"classes": ("blue", "green", "pink")}, r"not classes in .*'red'.*in block \d"),
         ({"sample_weight": np.zeros(N)}, "sample_weight is zero in all 600 rows"),
         ({"sample_weight": np.r_[np.ones(N - 1), -1.0]}, "negative in 1 row .*in block 4"),
         ({"sensitive_features": {"y": ["a"] * 3}}, "has 3"),

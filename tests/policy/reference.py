@@ -29,14 +29,14 @@ def mix(word):
 
 
 def cell_key(values):
-    """Return the key of a cell: the first 8 bytes of a hash, the lowest first."""
+    """Return the key of a cell: the first 8 bytes of a hash, in little-endian order."""
     whole = [v if isinstance(v, str) or v != int(v) else int(v) for v in values]
     text = json.dumps(whole, ensure_ascii=True)  # ["north", 1]: a space after each comma
     return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "little")
 
 
 def uniform(probabilities, values, salt=0):
-    """Return the number in [0, 1) of a row that is told by its probabilities and its cell."""
+    """Return the number in [0, 1) of a row that is identified by its probabilities and its cell."""
     total = 0
     for j, p in enumerate(probabilities):
         bits = struct.unpack("<I", struct.pack("<f", p + 0.0))[0]
@@ -46,7 +46,7 @@ def uniform(probabilities, values, salt=0):
 
 
 def uniform_of_key(key, salt=0):
-    """Return the number in [0, 1) of a row that is told by a key: a number or a text."""
+    """Return the number in [0, 1) of a row that is identified by a key: a number or a string."""
     if isinstance(key, str) or (key == int(key) and not -(2**63) <= key < WORD):
         text = key if isinstance(key, str) else str(int(key))
         word = int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "little")

@@ -403,7 +403,9 @@ def test_what_is_no_plain_file_is_not_replaced(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "link", "folder"):
-        with pytest.raises(ValueError, match=f"{name}' is no plain file; give the name of a file to write"):
+        with pytest.raises(
+            ValueError, match=f"{name}' is not a regular file; give the name of a file to write"
+        ):
             make().save(tmp_path / name)
     assert (tmp_path / "pipe").is_fifo()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link", "pipe"]

@@ -160,7 +160,7 @@ def test_two_three_and_many_classes_and_extra_decisions():
         result = mf.optimize(proba, y, "accuracy", limits, decisions=decisions, confusion="model")
         page = Page(html(result))
         assert ("regions" in page.ids) == (n < 30)
-        assert ("Decisions that are no class: review" in page.text) == (n < 30)
+        assert ("Decisions that are not classes: review" in page.text) == (n < 30)
 
 
 def test_a_result_from_a_pickle_still_has_a_report(result):
@@ -195,9 +195,9 @@ def test_words_of_metrics_and_prices():
     lost = ConstraintRecord("x", 0.8, 0.9, 0.1, 0.0)
     assert "missed by 0.1" in price_in_words(problem, mf.precision(1) >= 0.9, lost)
     unknown = ConstraintRecord("x", 0.9, 0.9, 0.0, float("nan"))
-    assert "not known" in price_in_words(problem, mf.precision(1) >= 0.9, unknown)
+    assert "is unknown" in price_in_words(problem, mf.precision(1) >= 0.9, unknown)
     nothing = ConstraintRecord("x", float("nan"), 1.0, 0.0, 0.0)
-    assert "no row is left that it is a share of" in price_in_words(problem, mf.precision(1) >= 1, nothing)
+    assert "the rate has no rows" in price_in_words(problem, mf.precision(1) >= 1, nothing)
     cost = mf.Problem.of(mf.cost([[0, 1], [5, 0]]))
     kept = ConstraintRecord("x", 0.9, 0.9, 0.0, 2.0)
     assert " adds 2 points to the cost" in price_in_words(cost, mf.precision(1) >= 0.9, kept)

@@ -149,9 +149,7 @@ def test_integers_with_gaps_stay_integers(column_of):
 
 
 def test_errors_of_attribute_columns_give_the_next_move():
-    with pytest.raises(
-        ValueError, match="drop these rows or make them a group of their own with missing='cell'"
-    ):
+    with pytest.raises(ValueError, match="drop these rows or make them a separate group with missing='cell'"):
         Cells.observe({"sex": ["F", None]}, 2)
     with pytest.raises(ValueError, match=r"column 'age' must be a string.*got Interval.*Turn it into text"):
         Cells.observe({"age": pd.cut(pd.Series([1.0, 5.0]), 2)}, 2)
@@ -212,7 +210,7 @@ def test_layouts_of_the_overall_rule():
 
 
 def test_objectives_of_named_values_have_no_overall_rule():
-    with pytest.raises(ValueError, match=r"unseen=.overall.: the objective .* is about named values"):
+    with pytest.raises(ValueError, match=r"unseen=.overall.: the objective .* refers to certain values"):
         mf.optimize(PROBA, Y, mf.recall(1).at(sex="F"), sensitive_features=FRAME, unseen="overall")
     worst = mf.worst(mf.balanced_accuracy(), "sex")
     policy = mf.optimize(PROBA, Y, worst, sensitive_features=FRAME[["sex"]], unseen="overall").policy
@@ -224,7 +222,7 @@ def test_a_limit_that_no_common_rule_keeps_is_left_out():
     proba = np.array([[0.4, 0.6], [0.4, 0.6]] * 50)
     y, group = np.array([0, 1] * 50), np.array(["no", "yes"] * 50)
     limit = [mf.precision(1) >= 0.9, mf.coverage(1) >= 0.4]
-    with pytest.warns(UserWarning, match="no one rule for all rows keeps the constraints precision"):
+    with pytest.warns(UserWarning, match="no single rule for all rows keeps the constraints precision"):
         policy = mf.optimize(
             proba, y, "accuracy", limit, sensitive_features=group, unseen="overall", confusion="labels"
         ).policy

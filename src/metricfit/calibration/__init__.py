@@ -1,6 +1,6 @@
-"""Calibration: probabilities set right by the labels before anything is decided on them.
+"""Calibration: probabilities are corrected with the labels before anything is decided on them.
 
-Importing it needs NumPy only; what it fits with is imported when something is fitted.
+Importing this package needs only NumPy; what fitting needs is imported when a calibration is fitted.
 """
 
 from metricfit.calibration.choice import fit

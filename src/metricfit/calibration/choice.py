@@ -1,4 +1,4 @@
-"""Fitting a calibration: the simplest family that is as good as any on rows it was not fitted on."""
+"""Fitting a calibration: the simplest family that is as good as any on held-out rows."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def fit(
     settings: Settings = SETTINGS,
     seed: int = 0,
 ) -> tuple[Calibration, Report]:
-    """Return the calibration that the labels ask for, and a report on it.
+    """Return the calibration that fits the labels best, and a report on it.
 
-    Families are compared by cross-validated log loss, from simple to rich; a richer one must gain more than the
-    noise of the difference. So few rows choose little, and calibrated probabilities stay as they are.
+    Families are compared by cross-validated log loss, from simple to rich; a richer family must gain more than the
+    standard error of the difference. So with few rows a simple family is chosen, and probabilities that are already
+    calibrated stay as they are.
 
     Parameters
     ----------
@@ -44,9 +45,9 @@ def fit(
     n_cells : int, default=1
         Number of cells.
     settings : Settings
-        What was tuned.
+        The tuned constants.
     seed : int, default=0
-        Of the folds, and of the sample where there are many rows.
+        Seed of the folds, and of the sample if there are many rows.
 
     Returns
     -------
@@ -86,9 +87,9 @@ def fit(
 
 
 def walk(entries: Sequence[Entry], weights: FloatArray, settings: Settings, rows: Any = slice(None)) -> int:
-    """Return the place of the candidate chosen, by the losses of some rows.
+    """Return the index of the chosen candidate, by the losses of some rows.
 
-    Another family must beat the best before it by more than noise; another ridge of the same family by anything.
+    Another family must beat the best so far by more than noise; another ridge of the same family must only be better.
     """
     best, share = 0, weights[rows] / weights[rows].sum()
     for c in range(1, len(entries)):
@@ -101,7 +102,7 @@ def walk(entries: Sequence[Entry], weights: FloatArray, settings: Settings, rows
 
 
 def honest(entries: Sequence[Entry], rows: FoldedRows, settings: Settings) -> FloatArray:
-    """Return the losses of each fold under the candidate that the other folds choose."""
+    """Return the losses of each fold under the candidate chosen on the other folds."""
     made = np.empty(len(rows.labels))
     for fold in rows.folds:
         rest = np.ones(len(made), dtype=bool)

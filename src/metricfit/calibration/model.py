@@ -1,4 +1,4 @@
-"""Calibration: what turns a model's probabilities into calibrated ones. NumPy only."""
+"""`Calibration`: a map from a model's probabilities to calibrated ones. It needs only NumPy."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ Curves = tuple[tuple[FloatArray, FloatArray], ...]
 class Calibration:
     r"""A map of class probabilities, applied before any rule.
 
-    With curves, class i gets :math:`c_i(p_i) e^{b_{ai}}`, else :math:`e^{s_a (M \log p)_i + b_{ai}}` with p lifted
-    to the floor; a is the row's cell. Either is scaled so that rows sum to 1.
+    With curves, class i gets :math:`c_i(p_i) e^{b_{ai}}`, else :math:`e^{s_a (M \log p)_i + b_{ai}}` with p raised to
+    the floor; a is the row's cell. Either is scaled so that rows sum to 1.
 
     Parameters
     ----------
     family : {"none", "bias", "temperature", "temperature_bias", "vector", "dirichlet", "isotonic"}
-        What was fitted. It is a name only: the arrays say what is computed.
+        The family that was fitted. It is only a name: the arrays define what is computed.
     bias : array of shape (cells or 1, n)
         One row for each cell, or one for all.
     matrix : array of shape (n, n) or (n,), optional
@@ -42,7 +42,7 @@ class Calibration:
     steepness : array of shape (cells or 1,), optional
         The inverse temperature of each cell, or one for all.
     floor : float
-        Smaller probabilities count as this.
+        Smaller probabilities are raised to this.
     curves : sequence of pairs of arrays, optional
         For each class increasing probabilities and non-decreasing positive values, joined by straight lines.
 
@@ -78,7 +78,7 @@ class Calibration:
                 f"bias has {len(bias)} cells, steepness {len(steepness)}; they must agree or be 1"
             )
         if (steepness <= 0).any():
-            raise ValueError("steepness must be positive, so that a likelier class stays likelier")
+            raise ValueError("steepness must be positive, so that the order of the classes is kept")
         curves = None if self.curves is None else tuple(_curve(x, y) for x, y in self.curves)
         if curves is not None and len(curves) != n:
             raise ValueError(f"curves must be one for each of {n} classes; got {len(curves)}")
@@ -123,11 +123,11 @@ class Calibration:
         Parameters
         ----------
         proba : array-like of shape (N, n)
-            The model's probabilities, float32 or float64. They stay as they are, unless they are `out` too.
+            The model's probabilities, float32 or float64. They are not changed, unless they are also `out`.
         cells : int array of shape (N,), optional
-            Each row's cell, where cells are told apart.
+            Each row's cell, if the calibration differs between cells.
         out : array of shape (N, n), optional
-            Where to put them.
+            Where to write the result.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class Calibration:
                 f"proba must have a column for each of {self.n} classes; got shape {proba.shape}"
             )
         if cells is None and self.cells > 1:
-            raise ValueError(f"cells is missing: this calibration tells {self.cells} cells apart")
+            raise ValueError(f"cells is missing: this calibration has {self.cells} cells")
         made = np.empty_like(proba, order="C") if out is None else out
         if self.is_identity:
             np.copyto(made, proba)

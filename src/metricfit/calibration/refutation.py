@@ -1,9 +1,10 @@
 """Do the labels refute the probabilities? A test that needs no fit, of each class and of the steepness.
 
-If the probabilities are right, the rows of a class are as many as they say, and labels are as likely on average
-as they say. Both are sums of independent bounded terms with mean 0, whose tails Bennett's inequality bounds for
-any number of rows: rare classes and uneven weights need no other rule. These sums are the derivatives of the log
-likelihood in the class biases and in the steepness, so it is the score test of both.
+If the probabilities are right, the number of rows of each class, and the mean log-probability of the labels, are what
+they predict, up to chance. Both deviations are sums of independent bounded terms with mean 0, whose tails Bennett's
+inequality bounds for any number of rows, so rare classes and uneven weights need no special treatment. These sums are
+the derivatives of the log likelihood with respect to the class biases and the steepness, so this is a score test of
+both.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ from metricfit.types import FloatArray
 
 @dataclass(frozen=True)
 class Refutation:
-    """What the labels refute.
+    """One way in which the labels refute the probabilities.
 
     Attributes
     ----------
     label : int or None
-        The code of the class whose share is wrong; None: it is the steepness.
+        The code of the class whose share is wrong; None if it is the steepness.
     cell : int or None
-        The code of the cell it is wrong in; None: over all rows.
+        The code of the cell in which it is wrong; None for all rows.
     p_value : float
         A bound on the chance of such labels if the probabilities are right, times the number of tests.
     expected, observed : float
-        The share of the class by the probabilities and by the labels. Of the steepness: the mean logarithm of the
-        probability that labels should have and have; observed is smaller if the model is too sure.
+        The share of the class by the probabilities and by the labels. For the steepness: the mean log-probability of
+        the labels, expected and observed; observed is smaller if the model is overconfident.
     effect : float
-        The change of the class bias, or of the steepness, that the labels ask for, roughly.
+        Roughly, the change of the class bias or of the steepness that would fit the labels.
     """
 
     label: int | None
@@ -63,7 +64,7 @@ def refuted(
     settings: Settings = SETTINGS,
     seed: int = 0,
 ) -> tuple[Refutation, ...]:
-    """Return what the labels refute, the surest first; nothing, for right probabilities, but in 1 of 1,000 cases.
+    """Return what the labels refute, the surest first; correct probabilities are refuted in at most 1 of 1,000 cases.
 
     Parameters
     ----------

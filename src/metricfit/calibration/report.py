@@ -1,4 +1,4 @@
-"""What calibration found and did: `result.calibration`."""
+"""The report on a calibration: `result.calibration`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BINS = 15
 
 @dataclass(frozen=True)
 class Candidate:
-    """A family that was tried, with its log loss on rows it was not fitted on."""
+    """A family that was tried, with its log loss on held-out rows."""
 
     name: str
     ridge: float
@@ -28,7 +28,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class CellFacts:
-    """What happened in a cell: its rows, its log loss before and after, its steepness and class biases."""
+    """The calibration of one cell: its rows, its log loss before and after, its steepness and class biases."""
 
     rows: int
     log_loss_before: float
@@ -39,22 +39,22 @@ class CellFacts:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What was chosen and what it did, on rows that a calibration was not fitted on.
+    """The chosen calibration and its effect on held-out rows.
 
     Attributes
     ----------
     family : str
         The family chosen.
     ridge : float
-        Its ridge, 0 if it has none to choose.
+        Its ridge; 0 if it has none.
     cells_differ : bool
-        Whether cells have a calibration of their own.
+        Whether the calibration differs between cells.
     rows : int
         Rows it was fitted on.
     effective_rows : float
-        The number of equally weighted rows that tell as much.
+        How many equally weighted rows carry the same information.
     log_loss_before, log_loss_after : float
-        Cross-validated; the choice of the family is made anew without each fold.
+        Cross-validated; for each fold the family is chosen again without it.
     class_error_before, class_error_after : array of shape (n,)
         The mean distance between probabilities and frequencies of each class, in 15 equally wide bins.
     cells : tuple of CellFacts
@@ -62,7 +62,7 @@ class Report:
     candidates : tuple of Candidate
         In the order in which they were tried, from simple to rich.
     held_out : tuple of arrays
-        Where the rows stand among those given, and their probabilities by the family chosen, fitted without them.
+        The positions of the rows among those given, and their probabilities by the chosen family, fitted without them.
     """
 
     family: str

@@ -25,7 +25,7 @@ from metricfit.tables.writing import table_writer
 from metricfit.types import Label
 
 DECISION = "decision"
-# As numbers are written, without zeros before them: 007 is a text, so that it is no other key than in the file.
+# Numbers without leading zeros: 007 stays a string, so that it is the same key as in the file.
 WHOLE = re.compile("0|-?[1-9][0-9]{0,19}")
 
 
@@ -34,26 +34,26 @@ def arguments(parser: Parser) -> None:
     parser.epilog = (
         "example:\n  metricfit apply policy.json new.parquet --proba-prefix p_ --out decisions.parquet"
     )
-    parser.needless = {"--attribute": "the policy file names the attributes that its rules look at"}
+    parser.needless = {"--attribute": "the policy file names the attributes that its rules use"}
     add_policy(parser)
     add_scores(parser)
     parser.add_argument(
         "--randomize",
         choices=("hash", "draw", "never"),
         default="hash",
-        help="which rule of the mixture a row gets: by a hash of the row (default), by a draw, or always one",
+        help="how the rule of the mixture is chosen: by a hash of the row (default), at random, or always the same one",
     )
     parser.add_argument("--seed", type=kinds.seed, help="salt of the hash, or seed of the draw")
     parser.add_argument(
         "--key",
         metavar="COL",
-        help="column that the hash tells rows apart by, such as the number of a case, in place of the probabilities",
+        help="column to hash instead of the probabilities, such as a case number",
     )
     parser.add_argument(
         "--keep", metavar="COL", nargs="+", action="extend", default=[], help="columns to copy to the output"
     )
     parser.add_argument(
-        "--with-probabilities", action="store_true", help="write the probability of each decision too"
+        "--with-probabilities", action="store_true", help="also write the probability of each decision"
     )
     add_table(parser)
     add_force(parser)
@@ -68,7 +68,7 @@ def run(options: Namespace) -> int:
     asked = [*([("--key", options.key)] if options.key else []), *(("--keep", name) for name in options.keep)]
     table = score_table(options, policy=policy, copied=asked)
     texts = dict(zip(policy.axes.decisions, _texts(policy.axes.decisions), strict=True))
-    # One generator for all chunks draws the numbers that one for all rows would.
+    # One generator for all chunks draws the same numbers as one for all rows would.
     state = np.random.default_rng(options.seed) if options.randomize == "draw" else options.seed
     counts: Counter[Label] = Counter()
     written = f"{options.out}: "
@@ -85,7 +85,7 @@ def run(options: Namespace) -> int:
                 raise UsageError(
                     f"--keep {taken[0]}: the output has a column of that name; rename it in {options.scores}"
                 )
-            with blamed_on(DataError, written):  # a full disk is not the fault of what is read
+            with blamed_on(DataError, written):  # a full disk is not an error in the input
                 writer.append(dict(chunk.kept) | columns)
             counts.update(columns[DECISION].tolist())
     found = {d: counts[text if text in counts else d] for d, text in texts.items()}
@@ -103,7 +103,7 @@ def run(options: Namespace) -> int:
 def _decided(
     policy: Policy, chunk: Arrays, texts: dict[Label, str], options: Namespace, state: Any
 ) -> dict[str, Any]:
-    """Return the columns that are written of some rows."""
+    """Return the output columns of some rows."""
     key = None if chunk.key is None else _keys(chunk.key)
     made = policy.decide(chunk.proba, chunk.attributes, options.randomize, state, key)
     # A column of a table has one type; a policy may decide 0, 1 or "review".
@@ -128,7 +128,7 @@ def _texts(decisions: Sequence[Label]) -> list[str]:
 
 
 def _keys(column: Any) -> Any:
-    """Return a column of keys. Whole numbers in a CSV file are numbers, as in any other file, if all entries are."""
+    """Return a column of keys. In a CSV file, keys are numbers if all entries are whole numbers, as in other files."""
     if type(column).__module__.partition(".")[0] == "pyarrow":
         return column
     values = column.tolist()

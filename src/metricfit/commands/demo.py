@@ -1,4 +1,4 @@
-"""`metricfit demo`: the main job on generated payments, from a base model to bound and prices."""
+"""`metricfit demo`: an example on generated payments, from a base model to bound and prices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from metricfit.solving import solve, with_expected
 ROWS, FITTED = 40_000, 20_000
 CONSTRAINTS = ("precision('fraud') >= 0.9", "equal_opportunity(over='region', c='fraud') <= 0.05")
 
-#: The same in Python, with the same data and model, so that it gives the same numbers.
+#: The same example in Python, with the same data and model, which gives the same numbers.
 CODE = """\
 import metricfit as mf
 from metricfit.datasets import make_fraud_triage
@@ -37,7 +37,7 @@ decisions = clf.predict(data.X[20_000:])
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """One half of the data: what any policy is expected to do on it."""
+    """One half of the data, on which policies are evaluated."""
 
     oracle: PluginOracle
     attributes: dict[str, Any]
@@ -64,9 +64,9 @@ class Half:
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """What the demonstration finds.
+    """The results of the demo.
 
-    A result with labels counted, one with the probabilities as soft labels, one without the last constraint.
+    One result with counted labels, one with the probabilities as soft labels, and one without the last constraint.
     """
 
     problem: Problem
@@ -82,7 +82,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Run the demonstration and print what it found."""
+    """Run the demo and print its results."""
     print(
         f"{ROWS:,} generated payments, four classes, two attributes; {FITTED:,} to fit, the others held out."
     )
@@ -103,7 +103,7 @@ def compute() -> Demo:
     data = make_fraud_triage(n_rows=ROWS, random_state=0)
     X, y = data.X[:FITTED], data.y[:FITTED]
     model = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
-    # Trees this small gain nothing from threads, and lose a lot to them on a busy machine.
+    # Trees this small do not benefit from threads, and are much slower with them on a busy machine.
     with threadpool_limits(limits=1):
         proba = cross_fit(model, X, y, np.array(data.classes), cv=5).proba
         unseen = model.fit(X, y).predict_proba(data.X[FITTED:])
@@ -120,7 +120,7 @@ def compute() -> Demo:
 
 
 def report(demo: Demo) -> str:
-    """Return the demonstration as text."""
+    """Return the results of the demo as text."""
     policy, metric = demo.labels.policy, demo.problem.objective
     sides = [
         (title, part.argmax, part.policy(policy))
@@ -156,9 +156,9 @@ def report(demo: Demo) -> str:
 
 
 def _expectations(demo: Demo) -> str:
-    """Return what the rows to fit foretold of new rows, and what the held-out rows say."""
+    """Return what the rows to fit predict for new rows, and the values on the held-out rows."""
     expected, policy = demo.labels.expected, demo.labels.policy
-    assert expected is not None  # the demonstration's folds all have policies
+    assert expected is not None  # every fold of the demo has a policy
     held_out = demo.held_out.policy(policy)
     lines = [
         f"  {demo.problem.objective}: fit {demo.labels.value:.3f}, expect {summary.interval_text(expected)}, "

@@ -14,7 +14,7 @@ BAD_DATA = 4
 
 
 class CommandError(Exception):
-    """A command cannot go on; the text is for the person at the terminal, the details for scripts."""
+    """A command cannot continue; the text is for the person at the terminal, the details for scripts."""
 
     code: int = USAGE
 
@@ -24,20 +24,20 @@ class CommandError(Exception):
 
 
 class UsageError(CommandError):
-    """The command line asks for what cannot be done, whatever the data."""
+    """The command line asks for something that cannot be done, whatever the data."""
 
     code = USAGE
 
 
 class DataError(CommandError):
-    """A file is missing, damaged, or does not hold what the command needs."""
+    """A file is missing, damaged, or does not contain what the command needs."""
 
     code = BAD_DATA
 
 
 @contextmanager
 def blamed_on_text(option: str) -> Iterator[None]:
-    """Turn a ValueError about an option's text into a `UsageError` that names it and speaks of options.
+    """Turn a ValueError about the text of an option into a `UsageError` in terms of command-line options.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`metricfit evaluate`: what a policy reaches on labelled rows, and which limits hold there."""
+"""`metricfit evaluate`: what a policy achieves on labelled rows, and which limits hold there."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from metricfit.types import FloatArray
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = (
-        "A limit holds, or is broken, when the whole interval lies on that side of it; else these rows cannot tell.\n"
+        "A limit holds, or is broken, if the whole interval lies on that side of it; else these rows cannot tell.\n"
         "The exit code is 1 when a limit is broken."
     )
     add_policy(parser)
     add_scores(parser)
     add_labelled(parser)
-    add_attributes(parser, "attributes of the metrics that the policy itself does not use")
+    add_attributes(parser, "attributes that the metrics need but the policy itself does not use")
     parser.add_argument(
         "--metric",
         metavar="TEXT",
@@ -45,11 +45,16 @@ def arguments(parser: ArgumentParser) -> None:
         help="metrics or constraints to evaluate; by default those that the policy was fitted for",
     )
     add_json(parser)
-    parser.add_argument("--by", metavar="COL", nargs="+", help="attributes: the metrics of each group, too")
+    parser.add_argument(
+        "--by",
+        metavar="COL",
+        nargs="+",
+        help="attributes: also print the metrics of each group",
+    )
 
 
 def run(options: Namespace) -> int:
-    """Print rates per class, metrics with intervals, and which limits hold; 1 if one is broken beyond its interval."""
+    """Print rates per class, metrics with intervals, and which limits hold; return 1 if a limit is broken."""
     with blamed_on_text("--metric"):
         given = [parse(text) for text in options.metric]
     policy = load_policy(options.policy)
@@ -89,7 +94,7 @@ def run(options: Namespace) -> int:
         as_json.show(document | as_json.of_rates(argmax, seen.confusion))
     else:
         show(
-            f"{options.policy} on {table.n_rows:,} rows of {options.scores}, judged by its decision probabilities",
+            f"{options.policy} on {table.n_rows:,} rows of {options.scores}, evaluated by its decision probabilities",
             "" if before is None else summary.rates_table([("", before.confusion, seen.confusion)]),
             summary.other_decisions(seen.confusion),
             "" if frame is None else _table(frame, limits),
@@ -98,7 +103,7 @@ def run(options: Namespace) -> int:
 
 
 def _seen(policy: Policy, chunks: Iterable[Arrays]) -> tuple[Evidence | None, Evidence]:
-    """Return what the rows tell about the most probable class, if that is a decision, and about the policy."""
+    """Return the evidence of the rows on the most probable class, if that is a decision, and on the policy."""
     before, after = [], []
     for chunk in chunks:
         told = (chunk.labels, chunk.attributes, chunk.weight)
@@ -124,18 +129,18 @@ class _MostProbable(NamedTuple):
     def decision_proba(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
         named = np.flatnonzero(self.axes.match >= 0)
         likely = np.asarray(proba)[:, self.axes.match[named]]
-        # Of several equal ones the last, as everywhere.
+        # Ties go to the larger index, as everywhere.
         made = named[likely.shape[1] - 1 - likely[:, ::-1].argmax(axis=1)]
         return np.eye(self.axes.k)[made]
 
 
-#: What the verdicts are called at the terminal.
+#: The verdicts in words, for the terminal.
 WORDS = {
     "holds": "holds",
-    "holds here": "holds here, but the interval reaches beyond the limit",
+    "holds here": "holds here, but the interval extends beyond the limit",
     "missed here": "missed here, but by no more than chance explains",
     "broken": "BROKEN",
-    "unknown": "no rows to tell",
+    "unknown": "no rows to judge it by",
 }
 
 
@@ -149,7 +154,7 @@ class JudgedLimit(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """``holds`` or ``broken`` with all of the interval; else ``holds here``, ``missed here`` or ``unknown``.
+        """``holds`` or ``broken`` if the whole interval agrees; else ``holds here``, ``missed here`` or ``unknown``.
 
         Examples
         --------
@@ -172,7 +177,7 @@ class JudgedLimit(NamedTuple):
         return "missed here" if max(ends) >= 0 else "broken"
 
     def document(self) -> dict[str, Any]:
-        """Return what scripts are told."""
+        """Return the entries for ``--json``."""
         word = self.verdict
         return {
             "constraint": str(self.constraint),
@@ -186,7 +191,7 @@ class JudgedLimit(NamedTuple):
 
 
 def _limits(frame: Any, given: Sequence[Metric | Constraint]) -> list[JudgedLimit]:
-    """Return the constraints with what they came to on all rows."""
+    """Return the constraints with their values on all rows."""
     rows = frame[frame["group"] == "all"] if "group" in frame else frame
     found = {row["metric"]: (row["value"], row["low"], row["high"]) for row in rows.to_dict("records")}
     constraints = {str(one): one for one in given if isinstance(one, Constraint)}
@@ -208,4 +213,4 @@ def _table(frame: Any, limits: Sequence[JudgedLimit]) -> str:
         if not known:
             lines.append([*start, "", ""])
     widest = max(len(line[-1]) for line in lines)
-    return summary.table([[*line[:-1], line[-1].ljust(widest)] for line in lines])  # words begin at one place
+    return summary.table([[*line[:-1], line[-1].ljust(widest)] for line in lines])  # left-aligned

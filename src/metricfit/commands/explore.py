@@ -1,4 +1,4 @@
-"""`metricfit explore`: a page on this machine where limits are moved."""
+"""`metricfit explore`: a page on this machine with sliders for the limits."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ def arguments(parser: ArgumentParser) -> None:
     goal.add_argument(
         "--objective", metavar="TEXT", default="g_mean", help="metric to begin with (default: g_mean)"
     )
-    goal.add_argument("--maximize", metavar="TEXT", help="the same, as 'metricfit fit' takes it")
-    goal.add_argument("--minimize", metavar="TEXT", help="the same, of a metric of which lower is better")
+    goal.add_argument("--maximize", metavar="TEXT", help="the same, as in 'metricfit fit'")
+    goal.add_argument("--minimize", metavar="TEXT", help="the same, for a metric of which lower is better")
     add_limits(parser)
     parser.add_argument(
         "--confusion",
         choices=CONFUSIONS,
         default="calibrated",
-        help="how rules are counted at first; calibrated probabilities (default) answer fastest",
+        help="how rows are counted at first; calibrated probabilities (default) are fastest",
     )
     add_tolerance(parser)
-    parser.add_argument("--port", metavar="N", type=kinds.port, default=0, help="default: one that is free")
-    parser.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
+    parser.add_argument("--port", metavar="N", type=kinds.port, default=0, help="port (default: a free one)")
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the address without opening a browser"
+    )
 
 
 def run(options: Namespace) -> int:
@@ -74,10 +76,10 @@ def _objective(options: Namespace) -> tuple[str, str]:
 
 
 def _check_side(goal: str, problem: Problem) -> None:
-    """Refuse to begin with the worse side of a metric: the page always goes for the better one."""
+    """Refuse to begin with the worse direction of a metric: the page always optimises in the better one."""
     if goal != "--objective" and (goal == "--minimize") != (problem.sign > 0):
         better = "higher" if problem.sign < 0 else "lower"
         raise ValueError(
-            f"of {problem.objective}, {better} is better, which is what the page looks for; "
-            "'metricfit fit' goes the other way too"
+            f"for {problem.objective}, {better} is better, and the page optimises only in that direction; "
+            "'metricfit fit' can do the opposite"
         )

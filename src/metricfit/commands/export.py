@@ -13,7 +13,7 @@ from metricfit.policy import Policy
 from metricfit.policy import file as policy_file
 from metricfit.policy.export.dialects import DIALECTS
 
-#: What belongs to SQL alone, and what it is if nothing is said.
+#: Options that only SQL has, with their defaults.
 OF_SQL: dict[str, Any] = {"dialect": "duckdb", "table": "scores", "proba_prefix": "p_", "keep": []}
 
 
@@ -29,7 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--dialect",
         choices=tuple(DIALECTS),
         default=OF_SQL["dialect"],
-        help="dialect of SQL (default: %(default)s)",
+        help="SQL dialect (default: %(default)s)",
     )
     parser.add_argument(
         "--table",
@@ -46,14 +46,14 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--keep", metavar="COL", nargs="+", action="extend", default=[], help="columns to copy to the result"
     )
-    parser.add_argument("--out", metavar="FILE", help="file to write; SQL and Python are printed without it")
+    parser.add_argument("--out", metavar="FILE", help="file to write; without it, SQL and Python are printed")
     add_force(parser)
 
 
 def run(options: Namespace) -> int:
     """Write the rule to a file, or print it."""
     if options.out is None and options.to == "onnx":
-        raise UsageError("--to onnx makes a binary file; name it with --out")
+        raise UsageError("--to onnx writes a binary file; name it with --out")
     if options.out is not None:
         check_output(options.out, options.policy, force=options.force)
     for name, default in OF_SQL.items():
@@ -70,7 +70,9 @@ def run(options: Namespace) -> int:
     mixed = sum(len(mixture) > 1 for mixture in policy.rules)
     print(f"the rule of {options.policy} for randomize=never, written to {options.out}")
     if mixed:
-        print(f"  {mixed} of {len(policy.rules)} cells mix rules; of each mixture this is one rule alone")
+        print(
+            f"  {mixed} of {len(policy.rules)} cells mix rules; the export has a single rule for each of them"
+        )
     return DONE
 
 

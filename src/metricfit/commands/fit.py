@@ -41,8 +41,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.epilog = (
         "example:\n  metricfit fit scores.csv --label y --proba-prefix p_ --maximize g_mean \\\n"
         "      --subject-to \"precision('fraud') >= 0.9\" --out policy.json --report report.html\n\n"
-        "A policy that must not see the attributes (blind) needs the probabilities of each group and class together,\n"
-        "which class probabilities do not tell: see MetricClassifier(blind=True) and optimize(blind=True) in Python."
+        "A policy that must not see the attributes (blind) needs joint probabilities of group and class,\n"
+        "which class probabilities do not contain: see MetricClassifier(blind=True) and optimize(blind=True) in Python."
     )
     add_problem(parser)
     parser.add_argument(
@@ -56,23 +56,23 @@ def arguments(parser: ArgumentParser) -> None:
         "--confidence",
         metavar="C",
         type=kinds.share,
-        help="0.95: constraints hold on the population with this confidence; three quarters of the rows test it",
+        help="0.95: constraints hold on the population with this confidence, tested on three quarters of the rows",
     )
     parser.add_argument(
         "--no-expect",
         action="store_true",
-        help="do not find out what to expect on new rows, which takes a few solves",
+        help="do not estimate what to expect on new rows, which takes a few solves",
     )
     parser.add_argument("--out", metavar="POLICY", required=True, help="policy file to write (JSON)")
     parser.add_argument(
-        "--report", metavar="HTML", help="also write a report, one file that can be sent around and printed"
+        "--report", metavar="HTML", help="also write a report, a single file that can be shared and printed"
     )
     add_force(parser)
     add_json(parser)
 
 
 def run(options: Namespace) -> int:
-    """Fit a policy, write it, and print what was reached."""
+    """Fit a policy, write it, and print a summary."""
     check_output(options.out, options.scores, force=options.force)
     if options.report is not None:
         check_output(options.report, options.scores, force=options.force, option="--report")
@@ -96,7 +96,7 @@ def run(options: Namespace) -> int:
 
 
 def as_typed(words: Sequence[str]) -> str:
-    """Return arguments as a person types them in a shell: texts with quotes in them between double quotes.
+    """Return arguments as a person types them in a shell: strings that contain quotes are put in double quotes.
 
     Examples
     --------
@@ -108,12 +108,12 @@ def as_typed(words: Sequence[str]) -> str:
 
 
 def _solve(problem: Problem, oracle: OracleBase, options: Namespace) -> Result:
-    # A terminal shows a line of progress unasked.
+    # On a terminal, progress is shown by default.
     how = search_of(options, options.verbose + sys.stderr.isatty())
     if not isinstance(oracle, PluginOracle):
         for name in ("confidence", "unseen"):
             if getattr(options, name) not in (None, "error"):
-                raise UsageError(f"--{name} needs all rows in memory; give a part of the rows")
+                raise UsageError(f"--{name} needs all rows in memory; pass fewer rows")
     try:
         with kept():
             return answered(
@@ -133,7 +133,7 @@ def _solve(problem: Problem, oracle: OracleBase, options: Namespace) -> Result:
 
 
 def _judge(problem: Problem, oracle: OracleBase, how: Options) -> Callable[[Result], Result]:
-    """Return what adds the expectation on new rows to a result; Ctrl-C leaves it out."""
+    """Return a function that adds what to expect on new rows to a result; Ctrl-C skips it."""
 
     def judged(result: Result) -> Result:
         try:
@@ -184,7 +184,7 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
 
 
 def _prices(problem: Problem, result: Result) -> str:
-    """Return a sentence for each constraint that costs something; empty where none does."""
+    """Return a sentence for each constraint that costs something; empty if none does."""
     told = [
         textwrap.fill(
             words.price_in_words(problem, constraint, record),

@@ -49,7 +49,7 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="TEXT",
         nargs="+",
         required=True,
-        help="metric whose limit moves, such as \"precision('fraud')\", or a comparison whose number is not used; "
+        help="metric whose limit varies, such as \"precision('fraud')\", or a comparison whose number is ignored; "
         "several make a grid",
     )
     parser.add_argument(
@@ -57,13 +57,13 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="L",
         nargs="+",
         default=["20"],
-        help="for each --trade its limits, such as 0.5,0.6,0.7; or how many, from the loosest limit that matters to "
+        help="limits for each --trade, such as 0.5,0.6,0.7; or their number, from the loosest limit that matters to "
         "the strictest that can be kept (default: 20)",
     )
     parser.add_argument(
         "--expect",
         action="store_true",
-        help="also find out what to expect on new rows at each level, which takes a few times as long",
+        help="also estimate what to expect on new rows at each level, which takes a few times as long",
     )
     add_table(parser)
     parser.add_argument("--picture", metavar="FILE", help="picture to write: .svg, .png or .pdf")
@@ -82,7 +82,7 @@ def run(options: Namespace) -> int:
         check_pictures("--picture")
         if len(options.trade) > 2:
             raise UsageError(
-                "--picture: a picture trades one constraint or two; leave it out, the table has them all"
+                "--picture: a picture shows one or two --trade constraints; leave it out, the table has all of them"
             )
     with blamed_on_text("--trade"):
         traded = traded_constraints(options.trade)
@@ -103,8 +103,8 @@ def run(options: Namespace) -> int:
         raise DataError(f"{options.scores}: {error}") from error
     if all(point.result is None for point in front.points):
         raise Infeasible(
-            "--levels: no policy keeps any of these limits; nothing was written. Ask for looser ones, or for a number "
-            "of levels, as --levels 20, which finds those that can be kept"
+            "--levels: no policy keeps any of these limits; nothing was written. Use looser limits, or a number of "
+            "levels, such as --levels 20, which finds limits that can be kept"
         )
     frame = front.to_frame()
     with blamed_on(DataError, f"{options.out}: "), kept():
@@ -119,11 +119,14 @@ def _levels(texts: list[str], count: int) -> int | list[list[float]] | list[floa
     """Read ``--levels``: a number of levels, or a list for each traded constraint."""
     if len(texts) == 1 and texts[0].isdecimal():
         if not 2 <= int(texts[0]) <= 10_000:
-            raise UsageError(f"--levels {texts[0]}: how many levels must be a whole number from 2 to 10000")
+            raise UsageError(
+                f"--levels {texts[0]}: the number of levels must be a whole number from 2 to 10000"
+            )
         return int(texts[0])
     if len(texts) != count:
         raise UsageError(
-            f"--levels: there are {len(texts)} lists for {count} of --trade; give one for each, such as 0.5,0.6,0.7"
+            f"--levels: there are {len(texts)} lists for {count} --trade constraints; give one list for each, such as "
+            "0.5,0.6,0.7"
         )
     found = []
     for text in texts:
@@ -131,7 +134,7 @@ def _levels(texts: list[str], count: int) -> int | list[list[float]] | list[floa
             found.append([float(part) for part in text.split(",") if part.strip()])
         except ValueError:
             raise UsageError(
-                f"--levels {text}: limits are numbers with commas between them, as 0.5,0.6,0.7"
+                f"--levels {text}: limits are numbers separated by commas, such as 0.5,0.6,0.7"
             ) from None
     with blamed_on_text("--levels"):
         if not all(found):
@@ -170,7 +173,7 @@ def _print(front: Frontier, options: Namespace) -> None:
 
 
 def _table(front: Frontier) -> list[list[str]]:
-    """Return the first levels as lines of a table; a column that would say nothing is left out."""
+    """Return the first levels as lines of a table, without empty columns."""
     names = [str(c.metric) for c in front.traded]
     solved = [point.result for point in front.points if point.result is not None]
     expects = any(result.expected is not None for result in solved)

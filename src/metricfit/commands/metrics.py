@@ -1,4 +1,4 @@
-"""`metricfit metrics`: the metrics there are, read from their own declarations."""
+"""`metricfit metrics`: all metrics, with what they declare."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metricfit.commands.terminal import as_json
 from metricfit.messages import unknown
 from metricfit.metrics import METRICS, Metric
 
-#: What stands in for the arguments of a metric when its declarations are read.
+#: Placeholders for the arguments of a metric, used to read its declarations.
 SAMPLES: dict[str, Any] = {
     "c": "c",
     "beta": 1.0,
@@ -36,7 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Print a table of all metrics, or all about one."""
+    """Print a table of all metrics, or describe one."""
     if options.name is None:
         as_json.show(list(map(declared, METRICS.values()))) if options.json else print(_listing())
         return DONE
@@ -62,16 +62,19 @@ def _listing() -> str:
         metric = sample(function)
         smooth = "yes" if metric.smooth else "no"
         better = {1: "higher", -1: "lower", 0: "-"}[metric.direction]
-        # The arguments of some metrics are longer than the column, and go on below.
+        # The arguments of some metrics are wider than the column and continue below.
         call, *rest = textwrap.wrap(signature(function), CALL, subsequent_indent=" " * 8)
         lines += [LINE.format(call, better, metric.curvature.value, smooth).rstrip(), *rest]
-        # Formulas are left to the page of one metric.
+        # Formulas are shown only for a single metric.
         first = plain(inspect.getdoc(function) or "").split("\n")[0].partition(", $")[0].rstrip(".")
         first = first.removeprefix("Return ")
         lines += textwrap.wrap(
             f"{first[0].upper()}{first[1:]}.", 92, initial_indent="    ", subsequent_indent="    "
         )
-    lines += ["", "c is a class, over an attribute or a list of them. More about one: metricfit metrics NAME"]
+    lines += [
+        "",
+        "c is a class, over is an attribute or a list of them. More about a metric: metricfit metrics NAME",
+    ]
     return "\n".join(lines)
 
 
@@ -94,7 +97,7 @@ def declared(function: Callable[..., Metric]) -> dict[str, Any]:
 
 
 def sample(function: Callable[..., Metric]) -> Metric:
-    """Return a metric with stand-ins for its class and for the arguments that have no default."""
+    """Return a metric with placeholders for its class and for the arguments that have no default."""
     parameters = inspect.signature(function).parameters.values()
     needed = [p.name for p in parameters if p.default is p.empty or p.name == "c"]
     return function(*(SAMPLES[name] for name in needed))

@@ -1,4 +1,4 @@
-"""Attribute columns of rows, whatever frame or array they come in."""
+"""Attribute columns of rows, from any kind of frame or array."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ARGUMENT = "sensitive_features"
 DEFAULT_NAME = "group"
 
 
-# The next move of an error about an attribute that is not there; the command line cuts it off and has another.
+# Advice in the error about a missing attribute; the command line replaces it by its own.
 MISSING_ATTRIBUTE = (
     f"; pass {ARGUMENT}= with that column, or attributes= of MetricClassifier to name a column of X"
 )
 
 
-# The value of an attribute that a row does not have, where such rows are a cell of their own.
+# The value of a missing attribute, if such rows form a separate cell.
 MISSING = "(missing)"
 
 
@@ -33,7 +33,7 @@ UNSEEN_RULES = ("error", "overall")
 
 
 def read_attributes(sensitive_features: Any) -> dict[str, Any]:
-    """Return attribute columns by name, whatever they came in."""
+    """Return attribute columns by name, from any container."""
     if is_frame(sensitive_features):
         return read_frame(sensitive_features, ARGUMENT)
     if getattr(sensitive_features, "ndim", 1) == 2:
@@ -50,15 +50,15 @@ def read_attributes(sensitive_features: Any) -> dict[str, Any]:
 def attribute_codes(
     column: Any, name: str, n_rows: int, missing: Label | None = None
 ) -> tuple[list[Label], IntArray]:
-    """Return the sorted distinct values of an attribute, and each row's place among them; see `factorize`."""
+    """Return the sorted distinct values of an attribute, and each row's index among them; see `factorize`."""
     where = f"{ARGUMENT} column {name!r}"
-    values, codes = factorize(column, where, missing, "make them a group of their own with missing='cell'")
+    values, codes = factorize(column, where, missing, "make them a separate group with missing='cell'")
     check_lengths(**{"the data": n_rows, where: len(codes)})
     return values, codes
 
 
 def matching_columns(names: Sequence[str], sensitive_features: Any) -> dict[str, Any]:
-    """Return columns with these names, among others; raise if one is not there.
+    """Return the columns with these names; raise if one is missing.
 
     Examples
     --------

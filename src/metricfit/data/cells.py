@@ -1,7 +1,7 @@
 """Cells: the observed combinations of all attribute columns.
 
-Every slice, intersection or overlapping group of rows is a union of cells, so that one axis of the confusion
-tensor is enough for all of them.
+Every slice, intersection or overlapping group of rows is a union of cells, so one axis of the confusion tensor is
+enough for all of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from metricfit.data.validation import label
 from metricfit.messages import pairs_text, rows_text, some, unknown
 from metricfit.types import BoolArray, IntArray, Label
 
-# More cells than `MANY`, with fewer than `ROWS_EACH` rows in the mean, are those of an identifier.
+# More cells than `MANY`, with fewer than `ROWS_EACH` rows on average, come from an identifier.
 MANY, ROWS_EACH = 1000, 5
 
 
@@ -37,7 +37,7 @@ class Cells:
     Parameters
     ----------
     names : tuple of str
-        The attributes. Without any there is one cell, the whole population.
+        The attributes. Without attributes there is one cell, the whole population.
     values : tuple of tuples
         One tuple of plain Python scalars per cell, one scalar per name.
 
@@ -94,7 +94,7 @@ class Cells:
         n_rows : int
             The number of rows of the data.
         missing : {"error", "cell"}
-            Refuse rows that lack an attribute, or give them a cell of their own, with the value ``"(missing)"``.
+            Refuse rows that lack an attribute, or give them a separate cell, with the value ``"(missing)"``.
 
         Returns
         -------
@@ -125,9 +125,9 @@ class Cells:
         return cls(tuple(columns), tuple(cells)), prefix.astype(np.int32)
 
     def check_filled(self, n_rows: int) -> None:
-        """Refuse attributes that tell rows apart in place of grouping them, as an identifier or an amount does.
+        """Refuse attributes that identify rows instead of grouping them, such as an identifier or an amount.
 
-        Every cell has rules of its own, so that a policy of one row each would know its rows by heart.
+        Every cell has its own rules, so a policy with one row per cell would memorise its rows.
         """
         if len(self) <= MANY or len(self) * ROWS_EACH <= n_rows:
             return
@@ -145,12 +145,12 @@ class Cells:
         Parameters
         ----------
         sensitive_features : frame, one-dimensional array-like or None
-            As in `observe`. The order of columns does not matter; columns that are no attribute are ignored.
+            As in `observe`. The order of columns does not matter; columns that are not attributes are ignored.
         n_rows : int
             The number of rows of the data.
         unseen : {"error", "overall"}
-            Refuse rows with values that are in no cell, or give them the number after the last cell. A missing value
-            is such a value unless missing values are cells.
+            Refuse rows with values that are in no cell, or give them the number after the last cell. Missing values are
+            treated in the same way, unless they form a cell.
 
         Returns
         -------
@@ -159,7 +159,7 @@ class Cells:
         Raises
         ------
         ValueError
-            If attributes are missing, or rows have a combination of values that is no cell.
+            If attributes are missing, or rows have a combination of values that is not a cell.
 
         Examples
         --------
@@ -289,7 +289,7 @@ class Cells:
 
 
 def _places(table: IntArray, keys: IntArray) -> IntArray:
-    """Return the place of each key in a sorted table, or -1."""
+    """Return the index of each key in a sorted table, or -1."""
     if table[-1] <= max(1024, 4 * keys.size):
         dense = np.full(table[-1] + 2, -1, dtype=np.intp)  # the last entry stands for all keys not in range
         dense[table] = np.arange(len(table))
@@ -299,7 +299,7 @@ def _places(table: IntArray, keys: IntArray) -> IntArray:
 
 
 def _compact(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
-    """Return the sorted distinct keys, and each row's place among them."""
+    """Return the sorted distinct keys, and each row's index among them."""
     if n_keys > max(1024, 4 * keys.size):
         return np.unique(keys, return_inverse=True)
     present = np.bincount(keys, minlength=n_keys) > 0

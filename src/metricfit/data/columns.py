@@ -1,8 +1,7 @@
 """Columns of any library as sorted distinct values and integer codes.
 
-Lists, NumPy arrays, and the columns of pandas, polars and pyarrow frames come in; none of these libraries is
-imported. Equal values are equal across them: ``1``, ``1.0`` and ``np.int64(1)`` are one value, ``"1"`` is
-another.
+Columns may be lists, NumPy arrays, or columns of pandas, polars and pyarrow frames; none of these libraries is
+imported. Values are equal across them: ``1``, ``1.0`` and ``np.int64(1)`` are the same value, ``"1"`` is another.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def read_frame(frame: Any, name: str) -> dict[str, Any]:
 
 
 def column_labels(frame: Any) -> tuple[Label, ...] | None:
-    """Return the names of a frame's columns as plain labels; None for columns that a library has only numbered.
+    """Return the names of a frame's columns as plain labels; None if the columns are only numbered.
 
     Examples
     --------
@@ -78,7 +77,7 @@ def column_labels(frame: Any) -> tuple[Label, ...] | None:
 
 
 def row_labels(frame: Any) -> tuple[Label, ...] | None:
-    """Return the index of a pandas frame as plain labels; None for rows that only have numbers 0, 1, 2.
+    """Return the index of a pandas frame as plain labels; None if the rows are only numbered.
 
     Examples
     --------
@@ -97,10 +96,10 @@ def _labels(names: list[Any]) -> tuple[Label, ...] | None:
 
 
 def order_of(names: Sequence[Label], wanted: Sequence[Label]) -> list[int] | None:
-    """Return the place of each wanted label among the names of columns, or None where the names are others.
+    """Return the position of each label among the names of columns, or None if the names do not match.
 
-    Names may be the labels, or the labels' texts with the same text before or after each of them, as in the command
-    line's tables. Capital letters count only where names differ by nothing else.
+    Names may be the labels, or the labels with a common prefix or suffix, as in the tables of the command line. Case is
+    ignored unless names differ only in case.
 
     Examples
     --------
@@ -131,7 +130,7 @@ def _places(names: Sequence[Label], wanted: Sequence[Label]) -> list[int] | None
 
 
 def _within(name: str, labels: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """Yield each label that a name contains, with what stands before and after it."""
+    """Yield each label that a name contains, with its prefix and suffix."""
     for j, text in enumerate(labels):
         start = name.find(text)
         while start >= 0:
@@ -140,9 +139,9 @@ def _within(name: str, labels: Sequence[str]) -> Iterator[tuple[int, str, str]]:
 
 
 def misplaced(names: Sequence[Label], wanted: Sequence[Label]) -> list[str]:
-    """Return names of columns that are those of wanted labels, where not all are and some stand in another's place.
+    """Return the column names that match labels, if only some do and some are in the position of another label.
 
-    One name that contains a label by chance says nothing; two with the same text before and after it do.
+    A single name may contain a label by chance; two names with the same prefix and suffix are evidence.
 
     Examples
     --------
@@ -173,7 +172,7 @@ def some_rows(column: Any, rows: slice) -> Any:
 
 
 def sort_key(value: Label) -> tuple[bool, Label]:
-    """Return what labels are sorted by: numbers come before texts.
+    """Return the sort key of a label: numbers come before strings.
 
     Examples
     --------
@@ -195,21 +194,21 @@ def factorize(
     name : str
         What the column is, for messages.
     missing : label, optional
-        What stands for missing values; without it they are an error.
+        The label for missing values; without it they are an error.
     advice : str
-        What that error proposes, besides dropping the rows.
+        What that error suggests besides dropping the rows.
 
     Returns
     -------
     values : list of str, int, float or bool
         Numbers come before strings.
     codes : ndarray of shape (N,)
-        ``values[codes[i]]`` is row ``i``'s value. To be read only: these may be the column itself.
+        ``values[codes[i]]`` is row ``i``'s value. Do not write to them: they may be the column itself.
 
     Raises
     ------
     ValueError
-        For missing values, values that are no plain scalars, or more than one dimension.
+        For missing values, values that are not plain scalars, or more than one dimension.
 
     Examples
     --------

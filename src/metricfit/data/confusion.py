@@ -32,7 +32,7 @@ class Confusion:
     Attributes
     ----------
     values : float64 ndarray of shape (A, n, k)
-        The tensor; it cannot be written to. ``np.asarray(confusion)`` gives the same.
+        The tensor, which is read-only. ``np.asarray(confusion)`` gives the same.
     axes : Axes
 
     Examples
@@ -78,15 +78,15 @@ class Confusion:
         y_true : array-like of shape (N,)
             The true labels.
         decisions : array-like of shape (N,)
-            The decisions. Those that are no class come after the classes, sorted.
+            The decisions. Those that are not classes come after the classes, sorted.
         sensitive_features : frame, array-like of shape (N,) or None
             The attributes of each row.
         sample_weight : array-like of shape (N,) or None
             Non-negative weights.
         classes : iterable of labels, optional
-            The classes in the order wanted; the sorted distinct labels of `y_true` by default.
+            The classes in the desired order; by default the sorted distinct labels of `y_true`.
         missing : {"error", "cell"}
-            Refuse rows that lack an attribute, or give them a cell of their own, with the value ``"(missing)"``.
+            Refuse rows that lack an attribute, or give them a separate cell, with the value ``"(missing)"``.
 
         Returns
         -------
@@ -160,9 +160,7 @@ class Confusion:
         values = self.values[inside]
         if not values.sum() > 0:
             text = pairs_text(where, where.values())
-            raise ValueError(
-                f"no row lies in the slice at({text}); ask for a combination of values that occurs"
-            )
+            raise ValueError(f"the slice at({text}) has no rows; use a combination of values that occurs")
         kept = tuple(cell for cell, keep in zip(self.cells.values, inside, strict=True) if keep)
         return Confusion(
             values / values.sum(), Axes(self.classes, self.decisions, Cells(self.cells.names, kept))

@@ -1,4 +1,4 @@
-"""Labels of classes and decisions: read from what users hand in, and turned into codes."""
+"""Labels of classes and decisions: read from the user's input and turned into codes."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def distinct_labels(labels: Iterable[object], name: str) -> tuple[Label, ...]:
 
 
 def class_labels(y: Any, classes: Iterable[object] | None, n_columns: int) -> tuple[Label, ...]:
-    """Return the class that each column of the probabilities stands for.
+    """Return the class of each column of the probabilities.
 
     Parameters
     ----------
     y : array-like of shape (N,) or None
         The labels.
     classes : iterable of labels or None
-        The classes in the order of the columns. ``None`` means 0..n-1 when `y` is integer (or None), else the
-        sorted distinct labels, which must be as many as there are columns.
+        The classes in the order of the columns. ``None`` means 0..n-1 if `y` is integer (or None), else the sorted
+        distinct labels, of which there must be as many as columns.
     n_columns : int
         The number of columns of the probabilities.
 
@@ -82,9 +82,9 @@ def class_labels(y: Any, classes: Iterable[object] | None, n_columns: int) -> tu
 
 
 def in_class_order(proba: Any, classes: Sequence[Label], name: str = "proba") -> Any:
-    """Return a frame of probabilities with its columns in the order of the classes; other data as it is.
+    """Return a frame of probabilities with its columns in the order of the classes; other data unchanged.
 
-    A frame whose columns are numbered, or have names that say nothing of the classes, is taken as it is too.
+    A frame whose columns are numbered, or have names unrelated to the classes, is unchanged too.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def in_class_order(proba: Any, classes: Sequence[Label], name: str = "proba") ->
     Raises
     ------
     ValueError
-        If columns are named after some classes, and not after all of them; if two have one name.
+        If columns are named after some classes but not all of them, or if two have the same name.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def in_class_order(proba: Any, classes: Sequence[Label], name: str = "proba") ->
 
 
 def _order_by_name(proba: Any, classes: Sequence[Label], name: str) -> list[int] | None:
-    """Return the place of each class among the columns of a frame; None where these have no names of classes."""
+    """Return the position of each class among the columns of a frame; None if they are not named after classes."""
     names = column_labels(proba) if is_frame(proba) and not isinstance(proba, Mapping) else None
     if names is None or len(names) != len(classes):
         return None  # without names, or refused for its shape
@@ -136,15 +136,15 @@ def _order_by_name(proba: Any, classes: Sequence[Label], name: str) -> list[int]
     shared = sorted(set(map(str, names)) & set(map(str, classes))) or misplaced(names, classes)
     if shared:
         raise ValueError(
-            f"{name} has the columns {some(names)}, of which {some(shared)} are named after classes and others not; "
-            f"the classes are {some(classes)}. Name the columns after the classes, or pass {name}.to_numpy() and "
+            f"{name} has the columns {some(names)}, of which {some(shared)} are named after classes and others are "
+            f"not; the classes are {some(classes)}. Name the columns after the classes, or pass {name}.to_numpy() and "
             "classes=[...] in the order of the columns"
         )
     return None
 
 
 def same_order(proba: Any, classes: Sequence[Label]) -> bool:
-    """Return whether the columns of some probabilities are in the order of the classes, as far as they have names.
+    """Return whether the columns of some probabilities are in the order of the classes, judged by their names.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def encode_labels(y: Any, classes: Sequence[Label], name: str = "y") -> IntArray
     Raises
     ------
     ValueError
-        If labels are missing or are no class: which, in how many rows, and in which first.
+        If labels are missing or are not classes; the error says which, in how many rows, and lists the first rows.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def place_values(
         outside = some(value for value in values if value not in index)
         rows = rows_text(np.flatnonzero(table[codes] < 0))
         raise ValueError(
-            f"{name} has labels that are no class in {rows}: {outside}. The classes are "
+            f"{name} has labels that are not classes in {rows}: {outside}. The classes are "
             f"{some(classes, limit=10)}; pass classes=[...] in the order of the columns, or drop these rows"
         )
     return table[codes]

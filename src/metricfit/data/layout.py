@@ -1,9 +1,8 @@
 """The two layouts of statistics and losses: the whole confusion tensor, or its diagonal and columns only.
 
-Section 7.2 of the paper. In the layout ``"full"`` a statistic is the tensor C[a, i, j]. In ``"diagonal"``
-it has shape (cells, 2, decisions): ``[a, 0, j]`` is the entry where decision j is right, ``[a, 1, j]`` the
-sum of column j. A loss has the shape of the statistic, so that a loss times a statistic is a sum over
-equal shapes in both.
+Section 7.2 of the paper. In the layout ``"full"`` a statistic is the tensor C[a, i, j]. In ``"diagonal"`` it has shape
+(cells, 2, decisions): ``[a, 0, j]`` is the entry where decision j is right, ``[a, 1, j]`` the sum of column j. A loss
+has the shape of the statistic, so the cost is the sum of their elementwise product in both layouts.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def shape_of(layout: Layout, axes: Axes) -> tuple[int, int, int]:
 
 
 def statistic(tensor: FloatArray, layout: Layout, axes: Axes) -> FloatArray:
-    """Return what a layout keeps of a full tensor, or of one cell's tensors under several rules."""
+    """Reduce a full tensor, or one cell's tensors under several rules, to a layout."""
     if layout == "full":
         return tensor
     kept = np.zeros((len(tensor), *shape_of(layout, axes)[1:]))

@@ -1,4 +1,4 @@
-"""Rows as arrays: probabilities, label codes, cell codes and weights, checked once and then used by all."""
+"""Rows as arrays: probabilities, label codes, cell codes and weights, checked once and then used everywhere."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class RowArrays:
     proba : array of shape (rows, n)
         Class probabilities, float32 or float64.
     labels : int array of shape (rows,) or None
-        Codes of the classes; None where the probabilities are counted as soft labels.
+        Codes of the classes; None if the probabilities are used as soft labels.
     cells : int array of shape (rows,) or None
-        Codes of the cells; None when there is one.
+        Codes of the cells; None if there is only one.
     weights : float64 array of shape (rows,) or None
-        Weights; None when all rows count alike.
+        Weights; None if all rows count the same.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class RowArrays:
         return int(self.proba.shape[0])
 
     def __getitem__(self, places: slice | IntArray) -> Self:
-        """Return some of the rows, with the weights that they have."""
+        """Return some of the rows, with their weights unchanged."""
         return replace(
             self,
             proba=self.proba[places],
@@ -60,13 +60,13 @@ class RowArrays:
         )
 
     def soft(self) -> RowArrays:
-        """Return the rows without labels, so that their probabilities are counted as soft labels."""
+        """Return the rows without labels, so that their probabilities are used as soft labels."""
         return RowArrays(self.proba, None, self.cells, self.weights)
 
 
 @dataclass(frozen=True, eq=False)
 class Rows(RowArrays):
-    """The labelled rows of a problem, with the names that their codes stand for; weights sum to 1."""
+    """The labelled rows of a problem, with the names of their codes; weights sum to 1."""
 
     labels: IntArray
     axes: Axes
@@ -84,9 +84,9 @@ class Rows(RowArrays):
         blind: bool = False,
         missing: str = "error",
     ) -> Rows:
-        """Check what the user handed in; nothing of it is changed or copied unless its type has to be.
+        """Check the user's input; nothing is changed, or copied unless its type requires it.
 
-        With ``blind`` the probabilities are those of the pairs of cell and class, and so are the labels.
+        With ``blind`` the probabilities and the labels are those of pairs of cell and class.
         """
         y = y if hasattr(y, "__len__") else np.asarray(y)  # a list may hold labels of several types
         if isinstance(y, np.ndarray) and not y.ndim:
@@ -111,7 +111,7 @@ class Rows(RowArrays):
 
     @property
     def seen(self) -> tuple[Axes, IntArray | None, IntArray]:
-        """Axes, cells and labels that metrics speak of; labels of pairs are taken apart."""
+        """Axes, cells and labels that metrics use; labels of pairs are split into cell and class."""
         axes = self.axes.seen
         if axes is self.axes:
             return axes, self.cells, self.labels
@@ -119,12 +119,12 @@ class Rows(RowArrays):
         return axes, cells, labels
 
     def take(self, places: IntArray) -> Rows:
-        """Return some of the rows as rows of their own, whose weights sum to 1 again."""
+        """Return some of the rows as separate rows, whose weights sum to 1 again."""
         some = self[places]
         return some if some.weights is None else replace(some, weights=some.weights / some.weights.sum())
 
     def joined(self, other: Rows) -> Rows:
-        """Return these rows and others with the same axes, whose weights count by the number of rows."""
+        """Return these rows together with others of the same axes, each set weighted by its number of rows."""
         total = len(self) + len(other)
         parts = [
             rows if rows.weights is None else replace(rows, weights=rows.weights * (len(rows) / total))

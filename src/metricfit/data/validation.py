@@ -1,4 +1,4 @@
-"""Checks of labels, lengths, weights and probabilities that users hand in.
+"""Checks of the labels, lengths, weights and probabilities that users pass.
 
 Every check returns the array to work with and leaves the user's own untouched. A message names the argument,
 what is wrong, in how many rows and which are the first, and what to do next.
@@ -17,9 +17,9 @@ from metricfit.types import FloatArray, IntArray, Label
 # How libraries call the types of what stands for a missing value, beside NaN.
 MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
 SUM_TOLERANCE = 1e-3
-# Half precision keeps 11 bits, so right rows of many classes miss 1 by more than the others' tolerance.
+# Half precision has 11 bits, so correct rows of many classes may miss 1 by more than the usual tolerance.
 HALF_SUM_TOLERANCE = 1e-2
-# Larger blocks would be faster, but not on workers of Dask, where memory of their size goes back to the system at once.
+# Larger blocks would be faster, except on Dask workers, where memory of that size is returned to the system at once.
 BLOCK_ENTRIES = 1 << 18
 
 
@@ -117,11 +117,11 @@ def check_several_classes(n: int) -> None:
     """
     if n < 2:
         raise ValueError(
-            "proba has one column, so there is one class and nothing to decide; give two or more"
+            "proba has one column, so there is one class and nothing to decide; pass two or more"
         )
 
 
-# Weights up to this one can be squared and added up without overflow.
+# Weights up to this can be squared and summed without overflow.
 LARGEST_WEIGHT = 1e100
 
 
@@ -139,7 +139,7 @@ def check_weights(
     name : str, default="sample_weight"
         The argument's name, for messages.
     allow_zero : bool, default=False
-        Whether all of them may be zero, as in a part of the rows.
+        Whether all weights may be zero, as in a part of the rows.
 
     Returns
     -------
@@ -182,19 +182,19 @@ def check_proba(
 ) -> FloatArray:
     """Return class probabilities as a C-contiguous float32 or float64 array, checked.
 
-    Arrays that are already so are returned as they are, without a copy; half precision and integers become a
-    renormalised float32 copy. The check itself runs in blocks of rows and never makes a second N x n array.
+    Arrays of this kind are returned without a copy; half precision and integers become a renormalised float32 copy. The
+    check itself runs in blocks of rows and never makes a second N x n array.
 
     Parameters
     ----------
     proba : array-like of shape (N, n)
         One row per example, one column per class.
     n_columns : int, optional
-        The number of columns there must be.
+        The required number of columns.
     name : str, default="proba"
         The argument's name, for messages.
     allow_empty : bool, default=False
-        Whether zero rows are fine.
+        Whether zero rows are allowed.
 
     Returns
     -------
@@ -246,7 +246,7 @@ def check_proba(
 
 
 def row_blocks(rows: int, columns: int, entries: int | None = None) -> Iterator[slice]:
-    """Yield slices that cut the rows into blocks of about so many entries, a quarter of a million by default.
+    """Yield slices that split the rows into blocks of about so many entries, a quarter of a million by default.
 
     Examples
     --------
@@ -281,7 +281,7 @@ def _check_rows(array: FloatArray, name: str, tolerance: float) -> None:
     for where in row_blocks(rows, columns):
         block = array[where]
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-            # Twice as fast as a sum over short rows, but less exact; where the two differ, the slow sum decides.
+            # Twice as fast as a sum over short rows, but less exact; in doubtful cases the slow sum decides.
             if block.min() >= 0 and np.abs(np.einsum("ij->i", block) - 1).max() <= tolerance:  # False for NaN
                 continue
             off = np.abs(block.sum(axis=1, dtype=np.float64) - 1)

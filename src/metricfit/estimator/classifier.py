@@ -22,61 +22,62 @@ from metricfit.problem import ConstraintLike, ObjectiveLike
 class MetricClassifier(Decider):
     """A classifier whose decisions are the best for a metric, under constraints.
 
-    The base classifier gives class probabilities, cross-fitted by default, and `optimize` finds the decision
-    rule on them. `result_` has the value reached, the bound and the price of each constraint.
+    The base classifier gives class probabilities, cross-fitted by default, and `optimize` finds the best policy on
+    them. `result_` has the value, the bound and the price of each constraint.
 
     Parameters
     ----------
     estimator : classifier
-        Anything with ``predict_proba``. A fitted model in a `sklearn.frozen.FrozenEstimator` is used as it is
-        and never refitted; the rows given to `fit` should then be rows it was not trained on.
+        Anything with ``predict_proba``. A fitted model in a `sklearn.frozen.FrozenEstimator` is used as it is and never
+        refitted; `fit` should then get rows that the model was not trained on.
     objective : Metric, str or callable, default="g_mean"
         What to optimise: a metric, its name, its text, or a function of the n x k confusion matrix.
     constraints : list of Constraint or str, default=()
-        What to keep, for example ``[mf.precision("fraud") >= 0.9]``.
+        Constraints to keep, for example ``[mf.precision("fraud") >= 0.9]``.
     method : str or Method, default="auto"
         How to solve, see `optimize`.
     confusion : {"labels", "calibrated", "model"}, default="labels"
-        Count labels; or calibrate the probabilities on them and count these as soft labels; or trust the probabilities
-        as they are. With soft labels the bound is a proof, given that the probabilities are right.
+        Count labels; or calibrate the probabilities on the labels and use them as soft labels; or use the probabilities
+        as given as soft labels. With soft labels the bound is a proof, given that the probabilities are right.
     oracle : {"plugin", "retrain"}, default="plugin"
-        How a linear loss is minimised: by rules on the probabilities of one model, or by training the base classifier
-        again with the costs as weights, see `RetrainOracle`. The policy is then a `ModelPolicy`, a mixture of models,
-        tuned on the rows they were trained on; ``cv`` has no part in it. Each call trains a model, so give
-        ``max_calls``.
+        How a linear loss is minimised: by plug-in rules on the probabilities of one model, or by retraining the base
+        classifier with the costs as weights, see `RetrainOracle`. In the latter case the policy is a `ModelPolicy`, a
+        mixture of models, tuned on the rows they were trained on, and ``cv`` is not used. Each oracle call trains a
+        model, so set ``max_calls``.
     cv : int, splitter, iterable of (train, test) or None, default=5
-        How rows are held out for the probabilities that decisions are tuned on; an integer means stratified
-        folds. None tunes on the training rows, which suits models that do not overfit. Rows that no fold
-        holds out are not used for tuning. Irrelevant for a frozen estimator.
+        How rows are held out for the probabilities that decisions are tuned on; an integer means stratified folds. None
+        tunes on the training rows, which suits models that do not overfit. Rows that are in no test fold are not used
+        for tuning. Not used for a frozen estimator.
     decisions : list, optional
-        Labels of the decisions, by default the classes; others, such as ``"review"``, are decisions that are
-        no class.
+        Labels of the decisions, by default the classes. They may include decisions that are not classes, such as
+        ``"review"``.
     attributes : str or list of str, optional
-        Columns of ``X`` that hold the attributes of each row, in place of ``sensitive_features``. The base
-        classifier sees these columns like all others; if it should not, drop them in a pipeline.
+        Columns of ``X`` that hold the attributes of each row, instead of ``sensitive_features``. The base classifier
+        sees these columns like all others; if it should not, drop them in a pipeline.
     blind : bool, default=False
-        Whether decisions must not see the attributes, although constraints are on their groups: `predict` then needs
-        none. The base classifier, without the columns named by ``attributes``, is trained to tell the cells (the
-        combinations of attribute values) as well as the classes; see `estimator_`.
+        Whether decisions must not see the attributes, although constraints are on groups; `predict` then does not need
+        them. The base classifier, without the columns named by ``attributes``, is trained to predict cells
+        (combinations of attribute values) as well as classes; see `estimator_`.
     missing : {"error", "cell"}, default="error"
-        Refuse rows that lack an attribute, or give them a cell of their own, with the value ``"(missing)"``.
+        Refuse rows that lack an attribute, or give them a separate cell, with the value ``"(missing)"``.
     unseen : {"error", "overall"}, default="error"
-        What `predict` does with rows of attribute values that were not there in `fit`: refuse them, or decide them
-        by the rule that is best for all rows together.
+        What `predict` does with rows whose attribute values did not occur in `fit`: refuse them, or decide them by the
+        rule that is best for all rows together.
     confidence : float, optional
-        0.95: all constraints together hold on the population with this confidence, see `metricfit.trust.confidence`. A
-        third of the rows (three quarters for a frozen estimator) is kept from model and policy and tests them. With 0.5
-        new rows break some constraint about as often as not; folds tell, see `metricfit.trust.by_folds`.
+        With 0.95, all constraints together hold on the population with this confidence, see
+        `metricfit.trust.confidence`: a third of the rows (three quarters for a frozen estimator) is held out from model
+        and policy to test them. With 0.5, new rows break some constraint about as often as not; this is estimated by
+        folds, see `metricfit.trust.by_folds`.
     randomize : {"hash", "draw", "never"}, default="hash"
-        How `predict` picks one rule of the policy's mixture for a row, see `Policy.decide`.
+        How `predict` picks a rule of the policy's mixture for each row, see `Policy.decide`.
     tol : float, default=1e-4
         Stop when value and bound are this close.
     max_calls, max_seconds : optional
         Budgets of the solver.
     n_jobs : int, optional
-        Folds fitted at the same time, and threads of the solver; -1 for all cores.
+        Number of folds fitted in parallel, and of threads of the solver; -1 for all cores.
     random_state : int, RandomState or None, default=None
-        Seed of methods that draw, and of `predict`. It is not handed to the base classifier.
+        Seed of methods that use random numbers, and of `predict`. It is not passed to the base classifier.
     verbose : int, default=0
         Print a line per iteration of the solver to standard error.
     keep_proba : bool, default=False
@@ -87,14 +88,14 @@ class MetricClassifier(Decider):
     result_ : Result
         Value, bound, constraints with prices, and history, on the rows that decisions were tuned on.
     policy_ : Policy or ModelPolicy
-        The decision rule, which can be saved. A `Policy` is used without the model, a `ModelPolicy` holds its models.
+        The policy, which can be saved. A `Policy` is used without the model; a `ModelPolicy` contains its models.
     estimator_ : classifier
         The base classifier, fitted on all rows. With ``blind`` a `JointModel`: the base classifier trained on pairs of
         cell and class, or on classes and on cells (of all rows, with a factor for each class, or of the rows of each
         class), whichever had the lowest log loss on held-out rows.
     tuned_on_ : OutOfFold
         With ``keep_proba``: ``rows`` and ``proba``, the rows of the data and their probabilities, each from a model
-        that did not see the row (with ``cv=None`` or a frozen estimator from the one there is).
+        that did not see the row (with ``cv=None`` or a frozen estimator, from the only model).
     classes_ : ndarray of shape (n,)
         The classes, in the order of the columns of `predict_proba`.
     n_features_in_ : int
@@ -104,8 +105,8 @@ class MetricClassifier(Decider):
 
     Notes
     -----
-    Sample weights count in the tuning, and reach the base classifier where it takes them: directly, or as the
-    last step of a pipeline. With scikit-learn's metadata routing on, it can decline them by
+    Sample weights are used in the tuning and passed to the base classifier if it takes them, directly or as the last
+    step of a pipeline. With scikit-learn's metadata routing enabled, it can decline them by
     ``set_fit_request(sample_weight=False)``.
 
     Examples
@@ -175,8 +176,8 @@ class MetricClassifier(Decider):
         Parameters
         ----------
         X : array, sparse matrix or frame with N rows
-            The features, as the base classifier takes them. A Dask array or data frame for a frozen
-            estimator, whose probabilities are then computed where the blocks are.
+            The features, as the base classifier takes them. For a frozen estimator also a Dask array or data frame; its
+            probabilities are then computed where the blocks are.
         y : array-like of shape (N,)
             The labels.
         sensitive_features : frame or array-like of shape (N,), optional
@@ -191,7 +192,7 @@ class MetricClassifier(Decider):
         Raises
         ------
         InfeasibleError
-            When no policy keeps all constraints.
+            If no policy keeps all constraints.
 
         Examples
         --------
@@ -210,7 +211,7 @@ class MetricClassifier(Decider):
         return self._kept(fit(self, X, y, sensitive_features, sample_weight, seed), seed)
 
     def _kept(self, fitted: Fitted, seed: int | None) -> Self:
-        """Set everything that is fitted, at the end: a fit that fails leaves the object as it was."""
+        """Set all fitted attributes, at the end, so that a failing fit leaves the object as it was."""
         self.estimator_, self.classes_ = fitted.model, fitted.classes
         self.result_, self.policy_, self._seed = fitted.result, fitted.result.policy, seed
         self.__dict__.pop("tuned_on_", None)

@@ -43,8 +43,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sensitive_features : frame or array-like of shape (N,), optional
             The attributes, if the policy was fitted with them and not with ``attributes``.
         key : array-like of shape (N,), optional
-            What ``randomize="hash"`` tells rows apart by, in place of their features, such as the number of a
-            case; see `Policy.decide`.
+            What ``randomize="hash"`` hashes instead of the features, such as a case number; see `Policy.decide`.
 
         Returns
         -------
@@ -66,8 +65,8 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return mapped(self, "predict", X, sensitive_features, (), dtype, key)
         given, features = self._inputs(X, sensitive_features)
         if key is None and self.randomize == "hash":
-            # A tree of eight leaves has eight different rows of probabilities, and rounding changes them.
-            # A blind policy must not tell rows apart by what it does not see.
+            # The features are hashed because a tree with eight leaves has only eight different rows of probabilities,
+            # and rounding changes them. A blind policy must not use what it does not see.
             key = feature_words(self.estimator_.visible(X) if self.blind else X, _num_samples(given))
         made = self.policy_.decide(
             given, features, randomize=self.randomize, random_state=self._seed, key=key
@@ -77,8 +76,8 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the base classifier's class probabilities.
 
-        They do not depend on objective and constraints, so the largest need not be the decision; see
-        `decision_proba` for what the policy does.
+        They do not depend on objective and constraints, so the most probable class need not be the decision; see
+        `decision_proba` for the policy's own probabilities.
 
         Parameters
         ----------
@@ -131,9 +130,9 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.policy_.decision_proba(*self._inputs(X, sensitive_features))
 
     def score(self, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None) -> float:
-        """Return the objective that the decisions reach.
+        """Return the objective on the given rows.
 
-        Higher is better: an objective to minimise has its sign turned. The policy is judged by its decision
+        Higher is better: the sign of an objective to minimise is changed. The policy is evaluated by its decision
         probabilities. For another metric pass ``scoring=metric.scorer()`` to scikit-learn's tools; with constraints,
         ``objective.scorer(constraints)`` keeps a search from winning by breaking limits.
 
@@ -183,6 +182,6 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             if base.classifier_tags is not None:
                 tags.classifier_tags.multi_class = base.classifier_tags.multi_class
                 tags.classifier_tags.poor_score = base.classifier_tags.poor_score
-        if self.randomize == "draw":  # even with a seed, a row's decision depends on its place among the rows
+        if self.randomize == "draw":  # even with a seed, the decision of a row depends on its position
             tags.non_deterministic = True
         return tags

@@ -1,4 +1,4 @@
-"""How a `MetricClassifier` is fitted: to rows in memory, with rows kept apart, by retraining, to Dask collections."""
+"""How a `MetricClassifier` is fitted: to rows in memory, with a confidence, by retraining, to Dask collections."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Fitted(NamedTuple):
-    """What a fit ends with: the model, the classes in the order of its columns, the result, what it was tuned on."""
+    """The outcome of a fit: the model, the classes in the order of its columns, the result, and the tuning rows."""
 
     model: Any
     classes: Any
@@ -45,7 +45,7 @@ class Fitted(NamedTuple):
 
 
 class TrainingRows(NamedTuple):
-    """The rows of a fit, checked: features, labels, weights, the cell of each row, and the names of it all."""
+    """The rows of a fit, checked: features, labels, weights, the cell of each row, and the axes."""
 
     X: Any
     y: Any
@@ -56,7 +56,7 @@ class TrainingRows(NamedTuple):
 
     @classmethod
     def of(cls, clf: MetricClassifier, X: Any, y: Any, features: Any, sample_weight: Any) -> TrainingRows:
-        """Check what was handed to fit; ``features`` are the attributes of the rows."""
+        """Check the input of fit; ``features`` are the attributes of the rows."""
         X, y = indexable(X, column_or_1d(unmasked(one_kind(y)), warn=True))
         if y.dtype.kind == "O":
             factorize(y, "y")  # says which rows lack a label
@@ -117,16 +117,14 @@ def fit_blocks(
     if clf.oracle == "retrain":
         raise ValueError("X is a Dask collection, which oracle='retrain' does not take; pass rows in memory")
     if clf.blind:
-        raise ValueError(
-            "X is a Dask collection, for which blind=True has no model of cells; pass rows in memory"
-        )
+        raise ValueError("X is a Dask collection, which blind=True does not support; pass rows in memory")
     if clf.confidence is not None:
         raise ValueError(
-            "confidence keeps rows apart, which a Dask collection cannot do; pass a part of it as arrays"
+            "confidence holds out rows, which is not possible for a Dask collection; pass a part of it as arrays"
         )
     if not _frozen(clf) and clf.cv is not None:
         raise ValueError(
-            "X is a Dask collection, of which cv cannot hold out rows; pass a fitted model, "
+            "X is a Dask collection, for which cv cannot hold out rows; pass a fitted model, "
             "FrozenEstimator(model), or cv=None with an estimator whose fit takes Dask collections"
         )
     model = clf.estimator if _frozen(clf) else fit_clone(clf.estimator, X, y, sample_weight)
@@ -141,7 +139,7 @@ def fit_blocks(
 def _retrained(
     clf: MetricClassifier, rows: TrainingRows, problem: Problem, features: Any, seed: int | None
 ) -> Fitted:
-    """Fit by training the base classifier again for each loss."""
+    """Fit by retraining the base classifier for each loss."""
     oracle = RetrainOracle(
         clf.estimator,
         rows.X,
@@ -156,7 +154,7 @@ def _retrained(
 
 
 def _keeps_rows_apart(clf: MetricClassifier, level: float) -> bool:
-    """Return whether a confidence needs rows of its own: one half goes by folds of rows that the model has not seen."""
+    """Return whether a confidence needs held-out rows: one half uses folds of rows that the model has not seen."""
     unseen_by_model = _frozen(clf) or clf.cv is not None
     return level > EVEN or not unseen_by_model
 
@@ -164,11 +162,11 @@ def _keeps_rows_apart(clf: MetricClassifier, level: float) -> bool:
 def _confirmed(
     clf: MetricClassifier, rows: TrainingRows, problem: Problem, level: float, seed: int | None
 ) -> Fitted:
-    """Fit with a confidence: some rows are kept from model, calibration and policy, and test them."""
+    """Fit with a confidence: some rows are held out from model, calibration and policy to test them."""
     folds = clf.cv is None or _frozen(clf) or isinstance(clf.cv, Integral) or hasattr(clf.cv, "split")
     if not folds:
         raise ValueError(
-            "cv lists rows, of which confidence has to keep some apart; pass a number of folds or a splitter"
+            "cv is a list of rows, but confidence has to hold out some of them; pass a number of folds or a splitter"
         )
     labels = encode_labels(rows.y, rows.axes.classes)
     apart = kept_apart(labels, rows.cells, FROZEN_SHARE if _frozen(clf) else MODEL_SHARE, seed or 0)
@@ -195,7 +193,7 @@ def _confirmed(
 
 
 def _held_out(clf: MetricClassifier, rows: TrainingRows) -> tuple[OutOfFold, Any]:
-    """Return the probabilities to tune on, and the model if it is fitted already."""
+    """Return the probabilities to tune on, and the model if it is already fitted."""
     if _frozen(clf) or clf.cv is None:
         model = clf.estimator if _frozen(clf) else fit_clone(clf.estimator, rows.X, rows.y, rows.weights)
         return OutOfFold(np.arange(len(rows.y)), class_proba(model, rows.X, rows.classes)), model

@@ -1,4 +1,4 @@
-"""What `MetricClassifier` is handed, read and checked before anything is fitted."""
+"""The input of `MetricClassifier`, read and checked before anything is fitted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def classes_of(y: Any) -> Any:
 
 
 def one_kind(y: Any) -> Any:
-    """Return the labels; raise if a list mixes texts with others, which NumPy would all turn into texts.
+    """Return the labels; raise if a list mixes strings with other types, which NumPy would all turn into strings.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def one_kind(y: Any) -> Any:
 
 
 def attribute_names(attributes: str | Iterable[str] | None, sensitive_features: Any) -> list[str]:
-    """Return which columns of X are attributes of the rows; none if these are passed beside it.
+    """Return which columns of X are attributes of the rows; none if the attributes are passed separately.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def attribute_names(attributes: str | Iterable[str] | None, sensitive_features: 
 
 
 def attributes_of(X: Any, attributes: str | Iterable[str] | None, sensitive_features: Any) -> Any:
-    """Return the attributes of each row: the named columns of X, or what was passed beside it.
+    """Return the attributes of each row: the named columns of X, or the ones passed separately.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def attributes_of(X: Any, attributes: str | Iterable[str] | None, sensitive_feat
 
 
 def seed_of(random_state: Any) -> int | None:
-    """Return a number that stands for ``random_state``, so that each prediction uses the same.
+    """Return a seed for ``random_state``, so that each prediction uses the same.
 
     Examples
     --------
@@ -131,9 +131,9 @@ def check_problem(
     weights: FloatArray | None,
     soft: bool,
 ) -> None:
-    """Raise what is wrong with problem and method: before models are fitted, not after.
+    """Raise if problem or method are invalid, before models are fitted.
 
-    With ``soft`` the probabilities, which are not known yet, say which classes a cell has; all, until then.
+    With ``soft`` the probabilities define which classes a cell has; until they are known, all classes are assumed.
 
     Examples
     --------

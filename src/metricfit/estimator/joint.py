@@ -14,15 +14,15 @@ from metricfit.estimator.pairs import CellTiltedByClass, ClassThenCell
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone, folds_of
 from metricfit.types import FloatArray, IntArray
 
-# A model whose log loss on the first fold is higher than the other's by so many standard errors is not tried further.
-# On Adult, COMPAS, Law School and Default with logistic regression the two are within 1.5 standard errors of all rows.
+# A model whose log loss on the first fold is higher than another's by so many standard errors is dropped. On Adult,
+# COMPAS, Law School and Default with logistic regression the two are within 1.5 standard errors of all rows.
 SURE = 1.0
-# Probabilities below this count as this much in a log loss: one certain mistake must not decide alone.
+# Smaller probabilities are raised to this in a log loss, so that one certain mistake does not decide alone.
 FLOOR = 1e-6
 
 
 class JointModel:
-    """A fitted model of pairs that speaks of classes, and of cells and classes.
+    """A fitted model of pairs of cell and class, with the probabilities of classes and of pairs.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class JointModel:
 
 
 def without(X: Any, names: Sequence[str]) -> Any:
-    """Return a frame without some of its columns; they need not be there.
+    """Return a frame without some columns, which need not exist.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def without(X: Any, names: Sequence[str]) -> Any:
 
 
 def joint_models(estimator: Any, n_classes: int) -> list[Any]:
-    """Return the models of pairs to choose from; a frozen estimator knows the classes, but not the cells."""
+    """Return the candidate models of pairs; a frozen estimator predicts the classes, but not the cells."""
     frozen = isinstance(estimator, FrozenEstimator)
     of_cell = clone(estimator.estimator) if frozen else estimator
     factors = [kind(estimator, of_cell, n_classes) for kind in (CellTiltedByClass, ClassThenCell)]
@@ -99,7 +99,7 @@ def fit_joint(
     n_jobs: int | None,
     dropped: Sequence[str] = (),
 ) -> tuple[JointModel, OutOfFold]:
-    """Return the model of pairs with the lower log loss on held-out rows, fitted to all rows, and what it said of them.
+    """Return the model of pairs with the lowest log loss on held-out rows, fitted to all rows, and its predictions.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def fit_joint(
         return cross_fit(candidates[place], X, pairs, every, **how)
 
     told = {place: held_out(place, folds[:1]) for place in range(len(candidates))}
-    # A model that the first fold shows to be the better one beyond doubt is the better one in all.
+    # A model that is clearly better on the first fold is assumed to be better on all folds.
     race = _by_loss(told, pairs, sample_weight, SURE)
     if folds[1:]:
         told = {place: told[place].joined(held_out(place, folds[1:])) for place in race}
@@ -155,7 +155,7 @@ def fit_joint(
 def _by_loss(
     told: Mapping[int, OutOfFold], pairs: IntArray, sample_weight: FloatArray | None, errors: float = np.inf
 ) -> list[int]:
-    """Return which models told most of the same rows, the lowest log loss first.
+    """Return the models sorted by their log loss on the same rows, the lowest first.
 
     Those whose loss is higher than the lowest by more than so many standard errors of the difference are left out.
     """

@@ -1,4 +1,4 @@
-"""Models of pairs of cell and class, made of a model of the class and models of the cell."""
+"""Models of pairs of cell and class, built from a model of the class and models of the cell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metricfit.types import FloatArray, IntArray
 # A tilt is fitted by so many rounds at most, or until no factor changes by more than this.
 ROUNDS = 50
 STILL = 1e-4
-# So many imagined rows are added to those of each class, for which the cell model needs no tilt: few rows tilt little.
+# So many pseudo-rows, which fit the cell model without a tilt, are added to the rows of each class: shrinkage.
 ADDED_ROWS = 5.0
 
 
@@ -79,7 +79,7 @@ class ClassThenCell(ClassAndCell):
         for i in np.unique(labels).tolist():
             rows = np.flatnonzero(labels == i)
             weights = None if sample_weight is None else sample_weight[rows]
-            # Of one cell there is nothing to learn, and classifiers refuse to.
+            # With one cell there is nothing to learn, and classifiers refuse a single class.
             one = len(self._seen_cells(i)) == 1
             self.cell_models_[i] = (
                 None if one else fit_clone(self.of_cell, rows_at(X, rows), cells[rows], weights)
@@ -95,8 +95,8 @@ class ClassThenCell(ClassAndCell):
 class CellTiltedByClass(ClassAndCell):
     """P(class | x) P(cell | x, class), where P(cell | x, class) is P(cell | x) times a factor for each cell and class.
 
-    One model of the cell learns from all rows, which takes far fewer rows to teach than a model for each class or
-    for each pair. The factors make the cells as frequent in each class as they are among its training rows.
+    One model of the cell is trained on all rows, so it needs far fewer rows than a model for each class or for each
+    pair. The factors make the cells as frequent in each class as they are among its training rows.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class CellTiltedByClass(ClassAndCell):
         return class_proba(self.cell_model_, X, self.cells_)
 
     def _possible(self, told: FloatArray, seen: IntArray) -> FloatArray:
-        """Return the columns of the cells that a class was seen in; a row of none of them may be of any."""
+        """Return the columns of the cells that a class was seen in; a row without probability gets equal ones."""
         return np.asarray(told[:, np.searchsorted(self.cells_, seen)] + np.finfo(float).tiny)
 
 
@@ -144,11 +144,11 @@ def tilted(proba: FloatArray, factors: FloatArray) -> FloatArray:
 
 
 def tilt(proba: FloatArray, weights: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return a factor for each column of probabilities, with which they sum up to known counts.
+    """Return a factor for each column of probabilities that makes the columns sum to known counts.
 
-    This is iterative scaling: each round multiplies a factor by what is counted over what is expected, which raises
-    the likelihood until both are equal. Some rows are added that are right without a tilt, because the counts of few
-    rows are luck.
+    This is iterative scaling: each round multiplies a factor by the counted over the expected number of rows, which
+    increases the likelihood until both are equal. Pseudo-rows that fit without a tilt are added, because counts of few
+    rows are noisy.
 
     Examples
     --------

@@ -17,7 +17,7 @@ ORACLES = ("plugin", "retrain")
 
 
 def check_parameters(classifier: Any) -> None:
-    """Raise if a parameter, or two of them together, make no sense."""
+    """Raise if a parameter, or a combination of parameters, is invalid."""
     if classifier.oracle not in ORACLES:
         raise ValueError(unknown("oracle", classifier.oracle, ORACLES))
     if classifier.oracle == "retrain":
@@ -42,7 +42,7 @@ def check_parameters(classifier: Any) -> None:
     check_confidence(classifier.confidence)
     if classifier.blind and classifier.confidence is not None:
         raise ValueError(
-            "confidence is not known for blind=True; leave one of them out and see result_.expected"
+            "confidence is not supported with blind=True; leave one of them out and see result_.expected"
         )
     check_options(classifier.tol, classifier.max_calls, classifier.max_seconds, classifier.confusion)
     threads(classifier.n_jobs)
@@ -52,7 +52,7 @@ def _check_retrain(classifier: Any) -> None:
     """Raise if something is asked for that needs the probabilities of one model."""
     if isinstance(classifier.estimator, FrozenEstimator) or not hasattr(classifier.estimator, "fit"):
         raise ValueError(
-            "oracle='retrain' trains the estimator again and again, so it must be a classifier that is not frozen; got "
+            "oracle='retrain' retrains the estimator for each loss, so it must be a classifier that is not frozen; got "
             f"{classifier.estimator!r}"
         )
     asked = {

@@ -1,4 +1,4 @@
-"""What the page is told, as lists, dicts, texts and numbers that JSON has."""
+"""The answers to the page, as lists, dicts, strings and numbers that JSON supports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ATTRIBUTES, GROUPS, DIGITS = 5, 60, 3
 def of_result(
     asked: Asked, result: Result, before: Confusion | None, notes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return what was reached, before and after, overall, by class and by group."""
+    """Return the result, before and after, overall, by class and by group."""
     problem = asked.problem
     return {
         **_problem(asked),
@@ -75,7 +75,7 @@ def of_result(
 
 
 def of_infeasible(asked: Asked, error: InfeasibleError) -> dict[str, Any]:
-    """Return what can be achieved in place of limits that cannot be kept, and the nearest that can."""
+    """Return what can be achieved if limits cannot be kept, and the nearest limits that can."""
     found = "No policy keeps" if error.proven else "No policy was found that keeps"
     what = "this limit" if len(error.conflict) == 1 else "these limits together"
     achievable = [
@@ -94,7 +94,7 @@ def of_infeasible(asked: Asked, error: InfeasibleError) -> dict[str, Any]:
 
 
 def _broken(asked: Asked, result: Result) -> dict[str, Any]:
-    """Return what to say of a result whose limits do not all hold: what it reaches can be kept."""
+    """Return the message for a result whose limits do not all hold: the values it achieves can be kept."""
     pairs = zip(asked.problem.constraints, result.constraints, strict=True)
     achievable = [_achievable(constraint, record.violation, float("nan")) for constraint, record in pairs]
     lost = ", ".join(record.name for record in result.constraints if record.violation > 1e-9)
@@ -178,7 +178,7 @@ def code(
 
 
 def number(value: float) -> float | None:
-    """Return a number that JSON has; None for what is undefined or infinite.
+    """Return a number that JSON supports; None if it is undefined or infinite.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def _confusion(confusion: Confusion) -> dict[str, Any]:
 
 
 def _rates(confusion: Confusion | None, i: int) -> dict[str, float | None]:
-    """Return precision and recall of a class; None where there is nothing to be a rate of."""
+    """Return precision and recall of a class; None if a rate has no rows."""
     if confusion is None:
         return {"precision": None, "recall": None}
     matrix, columns = confusion.matrix, np.flatnonzero(confusion.axes.match == i)
@@ -270,7 +270,7 @@ def _decisions(after: Confusion, before: Confusion | None) -> list[dict[str, Any
 
 
 def _groups(problem: Problem, after: Confusion, before: Confusion | None) -> list[dict[str, Any]]:
-    """Return rates of each group of each attribute, for the class that the problem speaks of."""
+    """Return rates of each group of each attribute, for the class that the problem mentions."""
     told = words.class_in(problem, after.decisions)
     decision = after.decisions[-1] if told is None else told
     metrics = {"share decided": coverage(decision)}

@@ -1,4 +1,4 @@
-"""The application: the page, and the questions that it asks."""
+"""The application: serves the page and answers its requests."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from metricfit.problem import Problem
 
 PAGE = files("metricfit.explorer") / "page"
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-# Not an error of either side: the page has asked for something newer.
+# Not an error: the page has sent a newer request.
 SUPERSEDED = 409
 
 Work = Callable[[Any, Turn], Any]
 
 
 class Application:
-    """Answers the page's questions on one workbench.
+    """Answers the page's requests on one workbench.
 
     Parameters
     ----------
     bench : Workbench
         The rows.
     problem : Problem
-        What the page begins with.
+        The initial problem of the page.
     """
 
     def __init__(self, bench: Workbench, problem: Problem) -> None:
@@ -79,7 +79,7 @@ class Application:
         ]
 
     def _working(self, work: Work, kind: Job) -> Callable[[Request], Awaitable[Response]]:
-        """Return what answers a request in a thread, and stops when the browser goes away."""
+        """Return a handler that answers a request in a thread, and stops if the browser disconnects."""
 
         async def answer(request: Request) -> Response:
             body = await _body(request)

@@ -1,4 +1,4 @@
-"""`explore`: from probabilities and labels to a page where limits are moved."""
+"""`explore`: from probabilities and labels to a page with sliders for the limits."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def explore(
     port: int = 0,
     open_browser: bool = True,
 ) -> Explorer:
-    """Serve a page on this machine where one picks a metric, moves limits, and sees at once what they cost.
+    """Serve a page on this machine to pick a metric, move limits with sliders, and see at once what they cost.
 
-    The server runs in a thread of its own until it is stopped or Python ends. Only this machine reaches it, and only
-    with the token in its address. It needs the extra ``explore`` (Starlette and uvicorn).
+    The server runs in a separate thread until it is stopped or Python ends. The page can be opened only from this
+    machine, and only with the token in its address. It needs the extra ``explore`` (Starlette and uvicorn).
 
     Parameters
     ----------
     proba, y, classes, decisions, sensitive_features, sample_weight, tol, n_jobs
         As in `optimize`; arrays in memory.
     objective, constraints
-        What the page begins with.
+        The initial problem of the page.
     confusion : {"calibrated", "labels", "model"}, default="calibrated"
-        How rules are counted unless the page says otherwise. Unlike that of `optimize`, the default is the one whose
-        values are smooth and monotone in every limit and whose solves are fast, as sliders need it.
+        How rows are counted at first; the page can change it. Unlike in `optimize`, the default is calibrated
+        probabilities, because sliders need values that are smooth and monotone in every limit, and fast solves.
     port : int
-        0 for one that is free.
+        The port; 0 for a free one.
     open_browser : bool
         Whether to open the page.
 
@@ -87,13 +87,13 @@ def explore(
 
 
 def served(problem: Problem, bench: Workbench, port: int = 0) -> Explorer:
-    """Start a server on a workbench; the problem is what the page begins with."""
+    """Start a server on a workbench; the page begins with the problem."""
     try:
         from metricfit.explorer.app import Application
         from metricfit.explorer.server import Explorer
     except ModuleNotFoundError as error:
         raise ImportError(NEEDED) from error
-    # The page sends texts, so what it begins with must be text that reads back.
+    # The page sends texts, so the initial problem must have a text that can be parsed.
     texts = {"objective": str(problem.objective), "constraints": [str(c) for c in problem.constraints]}
     Asked.of(texts, bench.rows.axes, bench.kind)
     return Explorer(Application(bench, problem), port)

@@ -1,4 +1,4 @@
-"""Who may ask: pages of this server, on this machine, that know the token of this start."""
+"""Access control: only pages of this server, on this machine, with the token of this start."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ HEADERS = {
 
 
 class Guard:
-    """Refuses what does not come from the page itself, and adds headers that keep the page closed.
+    """Refuses requests that do not come from the page itself, and adds security headers.
 
-    The Host header is checked, so that a name of another site that leads here is of no use; the Origin, so that a page
-    of another site is refused; and the token, so that another user of this machine is.
+    It checks the Host header, to refuse another domain name that resolves to this machine; the Origin, to refuse pages
+    of other sites; and the token, to refuse other users of this machine.
 
     Parameters
     ----------
     app : ASGI application
-        What answers those who may ask.
+        The application behind the guard.
     port : int
         The port of the server.
     token : str
@@ -70,7 +70,7 @@ class Guard:
         if origin is not None and origin.lower() not in self.origins:
             return _refusal(403, "requests of other pages are refused")
         if not scope["path"].startswith(OPEN) and not self._known(scope, headers):
-            text = "the token is missing or of another start; open the address that was printed"
+            text = "the token is missing or from an earlier start; open the address that was printed"
             if scope["path"].startswith("/api/"):
                 return _refusal(403, text)
             return PlainTextResponse(f"metricfit: {text}\n", 403)

@@ -1,4 +1,4 @@
-"""The server: on this machine only, in a thread of its own."""
+"""The server: on this machine only, in a separate thread."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Explorer:
     Parameters
     ----------
     application : Application
-        What answers.
+        The application that answers requests.
     port : int
-        0 for one that is free.
+        The port; 0 for a free one.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Explorer:
             self._thread.join(0.2)  # a wait without end would not see Ctrl-C on every system
 
     def stop(self) -> None:
-        """Stop: what is being solved is given up, and the port is free again."""
+        """Stop the server: a running solve is given up, and the port is free again."""
         self._application.turns.end_all()
         self._server.should_exit = True
         self._thread.join(PATIENCE + 3)
@@ -100,11 +100,9 @@ class Explorer:
 
 
 def bound(port: int) -> socket.socket:
-    """Return a socket on this machine's own address; raise if the port is taken or may not be had."""
+    """Return a socket on this machine's own address; raise if the port is taken or not permitted."""
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
-        raise ValueError(
-            f"port must be a whole number from 0 to 65535, got {port!r}; 0 takes one that is free"
-        )
+        raise ValueError(f"port must be a whole number from 0 to 65535, got {port!r}; 0 takes a free one")
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     # Lets a server start again at once on the port it had. On Windows the option would let two servers share a port.
     if sys.platform != "win32":
@@ -116,6 +114,6 @@ def bound(port: int) -> socket.socket:
         made.close()
         why = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror
         raise ValueError(
-            f"port {port} cannot be had: {why}; give another one, or 0 for one that is free"
+            f"port {port} is not available: {why}; give another one, or 0 for a free one"
         ) from error
     return made

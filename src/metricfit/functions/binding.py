@@ -63,7 +63,7 @@ class Binding:
         if not inside.mass > 0:
             text = pairs_text(where, where.values())
             raise ValueError(
-                f"no row lies in the slice at({text}){self.where()}; ask for values that occur together"
+                f"the slice at({text}) has no rows{self.where()}; use values that occur together"
             )
         return inside
 

@@ -1,4 +1,4 @@
-"""Costs, and agreement of decisions and classes as a whole."""
+"""Costs, and measures of the agreement between decisions and classes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from metricfit.metrics.rates import COVERAGES, Composed, Named, Rates
 from metricfit.metrics.recorded import recorded
 from metricfit.types import FloatArray, Label
 
-# A table by place, or by the names of its rows, its columns or both; frames too, which have no type in common.
+# A table by position, or with names for its rows, its columns or both; data frames have no common type.
 CostTable = Sequence[Sequence[float] | Mapping[Label, float]] | Mapping[Label, Any] | FloatArray
 
 
@@ -33,8 +33,8 @@ def cost(matrix: CostTable) -> Metric:
     ----------
     matrix : array-like of shape (n, k), frame or mapping
         The cost of each decision for each class. A list or array is in the order of the classes and decisions. A frame
-        goes by its names: its columns are the decisions, and its index the classes unless it is only numbered. In a
-        mapping of classes, and in rows that are mappings of decisions, the names are those of the costs.
+        is read by its names: its columns are the decisions, and its index the classes, unless it is only numbered. A
+        mapping has classes as keys, and its rows may be mappings with decisions as keys.
 
     Examples
     --------
@@ -65,18 +65,18 @@ def cost(matrix: CostTable) -> Metric:
 
 
 def _placed(names: tuple[Label, ...] | None, labels: tuple[Label, ...], what: str, kind: str) -> list[int]:
-    """Return the place of each label among the names of a table's rows or columns; their order, without names."""
+    """Return the position of each label among the names of a table's rows or columns; without names, their order."""
     order = list(range(len(labels))) if names is None else order_of(names, labels)
     if order is None:
         raise ValueError(
-            f"cost: the {what} of matrix are named {some(names or ())}, but the {kind} are {some(labels)}; name them "
-            f"alike, or pass a list in the order of the {kind}"
+            f"cost: the {what} of matrix are named {some(names or ())}, but the {kind} are {some(labels)}; use the "
+            f"same names, or pass a list in the order of the {kind}"
         )
     return order
 
 
 def _cost_table(matrix: Any) -> tuple[FloatArray, tuple[Label, ...] | None, tuple[Label, ...] | None]:
-    """Return the costs, and the names of rows and columns where there are any."""
+    """Return the costs, and the names of rows and columns if there are any."""
     rows = columns = None
     if isinstance(matrix, Mapping):
         rows, matrix = distinct_labels(matrix, "the rows of cost"), list(matrix.values())
@@ -112,7 +112,7 @@ def distances(b: Binding, power: int, what: str) -> FloatArray:
     if np.any(b.axes.match < 0):
         extra = [d for d, m in zip(b.axes.decisions, b.axes.match, strict=True) if m < 0]
         raise ValueError(
-            f"{what} compares classes with classes, but decision {extra[0]!r} is no class; use cost(matrix)"
+            f"{what} compares classes with classes, but decision {extra[0]!r} is not a class; use cost(matrix)"
         )
     return np.abs(np.arange(b.axes.n)[:, None] - b.axes.match[None, :]).astype(float) ** power
 
@@ -140,9 +140,9 @@ def ordinal_error() -> Metric:
 def cohen_kappa(weights: Literal["linear", "quadratic"] | None = None) -> Metric:
     r"""Agreement beyond chance, :math:`1 - \sum_{ij} w_{ij} C_{ij} / \sum_{ij} w_{ij} \pi_i \sum_l C_{lj}`.
 
-    The weights :math:`w_{ij}` are 1 off the diagonal, :math:`|i - j|` ("linear") or :math:`(i - j)^2`
-    ("quadratic"). Class priors are known, so this is a ratio of linear functions and is solved exactly.
-    Without weights, a decision that is no class agrees with none.
+    The weights :math:`w_{ij}` are 1 off the diagonal, :math:`|i - j|` ("linear") or :math:`(i - j)^2` ("quadratic").
+    The class priors do not depend on the decisions, so this is a ratio of linear functions and is solved exactly.
+    Without weights, a decision that is not a class agrees with no class.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def cohen_kappa(weights: Literal["linear", "quadratic"] | None = None) -> Metric
 
 @recorded
 def mcc() -> Metric:
-    r"""Matthews correlation of class and decision: 1 if all rows are decided right, 0 if all are alike.
+    r"""Matthews correlation of class and decision: 1 if all rows are decided right, 0 if all get the same decision.
 
     In formulas :math:`(\sum_i C_{ii} - \pi_i q_i) / \sqrt{(1 - \sum_i q_i^2)(1 - \sum_i \pi_i^2)}`, where
     :math:`q_j = \sum_i C_{ij}` is the share of decision j.

@@ -1,4 +1,4 @@
-"""Metrics as expressions: what users write before any data is there.
+"""Metrics as expressions, which users write before they have data.
 
 A `Metric` knows its curvature, smoothness and natural direction by composition, and how to bind itself to
 the axes of a confusion tensor. ``str`` gives the text that `metricfit.parse` reads back.
@@ -44,7 +44,7 @@ class Metric:
     0.6036
     """
 
-    # NumPy's numbers leave arithmetic and comparisons with a metric to the metric.
+    # Makes NumPy scalars leave arithmetic and comparisons with a metric to the metric.
     __array_ufunc__: ClassVar[None] = None
 
     @property
@@ -59,7 +59,7 @@ class Metric:
 
     @property
     def direction(self) -> int:
-        """+1 when higher is better, -1 when lower is better, 0 when neither is."""
+        """+1 if higher is better, -1 if lower is better, 0 if neither."""
         raise NotImplementedError
 
     def bind(self, binding: Binding) -> Node:
@@ -67,7 +67,7 @@ class Metric:
         raise NotImplementedError
 
     def parts(self, binding: Binding) -> Sequence[Metric]:
-        """Return what is compared one by one where groups are compared: the metric itself, or each of its rates."""
+        """Return what is compared separately over groups: the metric itself, or each of its rates."""
         return (self,)
 
     def __call__(self, confusion: Confusion) -> float:
@@ -76,7 +76,7 @@ class Metric:
         return node.scalar(u)
 
     def gradient(self, confusion: Confusion) -> FloatArray:
-        """Return the gradient, of the shape of the tensor, for changes that keep each cell's class priors."""
+        """Return the gradient, in the shape of the tensor, for changes that keep each cell's class priors."""
         node, u, functions = self._on(confusion)
         slope = (functions.matrix.T @ node.gradient(u)).reshape(shape_of(functions.layout, confusion.axes))
         return expand(slope, functions.layout, confusion.axes)
@@ -105,23 +105,23 @@ class Metric:
         return self
 
     def __deepcopy__(self, memo: object) -> Metric:
-        """Return the metric itself: nothing changes it, and a copy would make every part of it anew."""
+        """Return the metric itself, which is immutable; a copy would duplicate every part of it."""
         return self
 
     def scorer(self, constraints: Any = (), attributes: str | Sequence[str] | None = None) -> Any:
         """Return a scikit-learn scorer of the metric, for ``cross_val_score``, ``GridSearchCV`` and the like.
 
-        Higher is better, so a metric of which lower is better has its sign turned. A `MetricClassifier` is judged by
+        Higher is better, so the sign of a metric of which lower is better is changed. A `MetricClassifier` is scored by
         its decision probabilities, any other classifier by its predictions.
 
         Parameters
         ----------
         constraints : list of Constraint or str
-            Where one of them is broken, the score is minus the violation (and less than any value of the metric), so
-            that a search over settings cannot win by breaking limits.
+            If one of them is broken, the score is minus the violation (and less than any value of the metric), so a
+            search over settings cannot win by breaking limits.
         attributes : str or list of str, optional
-            Columns of X that the metric's attributes are in; by default those that the classifier names. With metadata
-            routing ``scorer.set_score_request(sensitive_features=True)`` passes them beside X.
+            Columns of X that hold the metric's attributes; by default those that the classifier names. With metadata
+            routing, ``scorer.set_score_request(sensitive_features=True)`` passes them separately.
 
         Returns
         -------
@@ -137,7 +137,7 @@ class Metric:
         >>> cross_val_score(LogisticRegression(), X, y, scoring=mf.g_mean().scorer()).shape
         (5,)
         """
-        # Imported when asked for: scikit-learn takes longer to import than all metrics.
+        # Imported only when needed: scikit-learn takes longer to import than all metrics.
         from metricfit.metrics.scorer import MetricScorer
 
         return MetricScorer.of(self, constraints, attributes)
@@ -212,13 +212,13 @@ def as_metric(value: Metric | float) -> Metric:
 
 
 def agreed(directions: Iterable[int]) -> int:
-    """Return the direction of an expression: that of the parts that have one, 0 when they disagree."""
+    """Return the direction of an expression: that of its parts, 0 if they disagree."""
     found = set(directions) - {0}
     return found.pop() if len(found) == 1 else 0
 
 
 def grouped(metric: Metric) -> str:
-    """Return the text of a metric, in brackets where it is a sum, a product or a quotient."""
+    """Return the text of a metric, in brackets if it is a sum, a product or a quotient."""
     return f"({metric})" if isinstance(metric, Combination | Times | Divided) else str(metric)
 
 
@@ -231,7 +231,7 @@ class Combination(Metric):
 
     @classmethod
     def of(cls, terms: Sequence[tuple[float, Metric]]) -> Metric:
-        """Combine, folding constants and nested combinations; once one metric is that metric."""
+        """Combine, folding constants and nested combinations; 1 times a metric is the metric itself."""
         flat: list[tuple[float, Metric]] = []
         constant = 0.0
         for c, metric in terms:
@@ -276,7 +276,7 @@ class Combination(Metric):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Absolute(Metric):
-    """The absolute value of a metric; lower is better, as of any deviation."""
+    """The absolute value of a metric; lower is better, as for any deviation."""
 
     metric: Metric
     direction = -1
@@ -339,7 +339,7 @@ class Divided(Metric):
     def bind(self, binding: Binding) -> Node:
         over, under = self.over.bind(binding), self.under.bind(binding)
         if under.curvature is Curvature.LINEAR:
-            # Exact: where a denominator is negative, clearing it would turn a comparison round.
+            # The range is exact: multiplying by a negative denominator would reverse a comparison.
             low, high = binding.extremes(under)
         else:
             low, high = 0.0, float(under.reach()[1][0])
@@ -357,7 +357,7 @@ class Divided(Metric):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Sliced(Metric):
-    """A metric of the rows of one slice."""
+    """A metric on the rows of one slice."""
 
     metric: Metric
     where: Mapping[str, object]

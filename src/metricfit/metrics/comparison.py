@@ -1,4 +1,4 @@
-"""One metric compared over groups of rows: what every fairness metric is made of.
+"""One metric compared over groups of rows: the basis of every fairness metric.
 
 The groups are those of any attribute or intersection of attributes, and any metric can be compared. Lower is better,
 except for the worst group (the metric's own direction) and ratios (1 is equality).
@@ -31,7 +31,7 @@ To = Literal["overall", "pairs", "mean"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Disparity(Metric):
-    """How far apart a metric is over groups of rows, in each stratum of the rows on its own."""
+    """How much a metric differs between groups of rows, within each stratum of the rows."""
 
     metric: Metric
     over: Over
@@ -53,7 +53,7 @@ class Disparity(Metric):
     def bind(self, binding: Binding) -> Node:
         strata = strata_of(self, binding)
         nodes: list[Node] = []
-        # A class that a group or a stratum lacks leaves out that one comparison, not those of the other classes.
+        # If a group or a stratum lacks a class, only the comparison of that class is left out.
         for part in self.metric.parts(binding):
             for stratum in strata:
                 overall = _bound(part, stratum, required=self.given is None)
@@ -63,7 +63,7 @@ class Disparity(Metric):
                     nodes += self._ratios(groups, overall) if self.as_ratio else self._apart(groups, overall)
         if not nodes:
             raise Undefined(
-                f"undefined{binding.where()}, because no group has rows that {self.metric} is a rate of"
+                f"undefined{binding.where()}, because no group has rows in the denominator of {self.metric}"
             )
         if self.as_ratio:
             return smallest(nodes)
@@ -71,7 +71,7 @@ class Disparity(Metric):
 
     def _apart(self, groups: list[Node], overall: Node) -> list[Node]:
         if self.to == "pairs":
-            # The largest minus the smallest, rate by rate: 2 G rows where all pairs would be G squared.
+            # The largest minus the smallest, rate by rate: 2 G rows instead of G squared for all pairs.
             picks = [[Total(row, group) for group in groups] for row in np.eye(groups[0].size)]
             return [Sum(((1.0, largest(p)), (1.0, Largest(Stack(tuple(map(negative, p))))))) for p in picks]
         reference = self._reference(groups, overall)
@@ -82,7 +82,7 @@ class Disparity(Metric):
             raise ValueError(
                 f"{self}: {self.metric} can be negative, which ratios cannot compare; drop as_ratio"
             )
-        # Each ratio is there with its inverse: the smallest is at most 1, and what bounds it may bound them all.
+        # Each ratio comes with its inverse, so the smallest is at most 1, and a floor on it bounds all ratios.
         if self.to == "pairs":
             return [Quotient(a, b, 1.0) for a, b in permutations(groups, 2)] or [Constant(np.ones(1))]
         reference = self._reference(groups, overall)
@@ -93,7 +93,7 @@ class Disparity(Metric):
 
     @property
     def how(self) -> str:
-        """The options as text, without those that have their default."""
+        """The options as text, without those that are at their default."""
         parts = {
             "to": None if self.to == "overall" else repr(self.to),
             "as_ratio": repr(True) if self.as_ratio else None,
@@ -130,7 +130,7 @@ class Worst(Metric):
         groups = [node for _, _, node in compared(self.metric, self.over, binding, self.min_share)]
         if not groups:
             raise Undefined(
-                f"undefined{binding.where()}, because no group has rows that {self.metric} is a rate of"
+                f"undefined{binding.where()}, because no group has rows in the denominator of {self.metric}"
             )
         return smallest(groups) if self.direction >= 0 else largest(groups)
 
@@ -149,8 +149,8 @@ def compared(
 ) -> Iterator[tuple[tuple[object, ...], Binding, Node]]:
     """Yield values, binding and metric of each group that has a value to compare.
 
-    A group of less than ``min_share`` of all rows is left out, and so is one that has no row of a class that
-    the metric is a rate of: what does not exist breaks no limit.
+    A group with less than ``min_share`` of all rows is left out, and so is a group without rows in the denominator of
+    the metric: a rate that does not exist breaks no limit.
     """
     for values, group in binding.groups(over).items():
         node = _bound(metric, group) if group.mass >= min_share else None
@@ -159,10 +159,10 @@ def compared(
 
 
 def _or_overall(group: Node, overall: Node) -> Node:
-    """Return a group's rate, or the overall one where the group has no row that it is a rate of.
+    """Return a group's rate, or the overall rate if the group has no rows in its denominator.
 
-    The precision of a decision that a group never gets is such a rate. The overall precision lies between those of the
-    groups, so that it adds nothing to their differences.
+    An example is the precision of a decision that a group never gets. The overall precision lies between those of the
+    groups, so it adds nothing to their differences.
     """
     return (
         Otherwise(group, group.under, overall) if isinstance(group, Quotient) and group.size == 1 else group
@@ -170,7 +170,7 @@ def _or_overall(group: Node, overall: Node) -> Node:
 
 
 def _bound(metric: Metric, binding: Binding, required: bool = False) -> Node | None:
-    """Return a metric on a slice; None where it has no rows to be a rate of, unless it is required."""
+    """Return a metric on a slice; None if it has no rows in its denominator, unless it is required."""
     try:
         return metric.bind(binding)
     except Undefined:
@@ -188,7 +188,7 @@ def disparity(
     given: Over | None = None,
     min_share: float = 0.0,
 ) -> Metric:
-    """Return how far apart a metric is over the groups that the attributes ``over`` make.
+    """Return how much a metric differs between the groups defined by the attributes ``over``.
 
     Parameters
     ----------
@@ -200,13 +200,13 @@ def disparity(
         Compare each group with all rows (the paper's definition), with each other group (fairlearn's
         differences and ratios), or with the unweighted mean of the groups.
     as_ratio : bool
-        The smallest ratio (1 is equality, higher is better) in place of the largest difference.
+        The smallest ratio (1 is equality, higher is better) instead of the largest difference.
     given : str or list of str, optional
-        Attributes within whose values the groups are compared: those of a department with all rows of that
-        department. The result is the worst of them.
+        Attributes within whose values the groups are compared, for example the groups of a department with all rows of
+        that department. The result is the worst of these comparisons.
     min_share : float
-        Groups with a smaller share of all rows are left out of the comparison. So are groups that have no
-        rows of a class that the metric is a rate of, and of precisions groups that never get the decision.
+        Groups with a smaller share of all rows are left out of the comparison. So are groups without rows of the class
+        in question and, for precisions, groups that never get the decision.
 
     Examples
     --------
@@ -224,19 +224,18 @@ def disparity(
 
 @recorded
 def worst(metric: Metric, over: Over, min_share: float = 0.0) -> Metric:
-    """Return the worst value of a metric over the groups that the attributes ``over`` make.
+    """Return the worst value of a metric over the groups defined by the attributes ``over``.
 
-    The worst is the largest where lower is better, and the smallest otherwise.
+    The worst value is the largest if lower is better, and the smallest otherwise.
 
     Parameters
     ----------
     metric : Metric
-        What is looked at in each group.
+        The metric of each group.
     over : str or list of str
         One attribute, or several for their intersections.
     min_share : float
-        Groups with a smaller share of all rows are left out. So are groups that have no rows of a class that
-        the metric is a rate of.
+        Groups with a smaller share of all rows are left out. So are groups without rows of the class in question.
 
     Examples
     --------
@@ -253,7 +252,7 @@ def worst(metric: Metric, over: Over, min_share: float = 0.0) -> Metric:
 def comparison(
     name: str, metric: Metric, over: Over, to: To, as_ratio: bool, given: Over | None, min_share: float
 ) -> Disparity:
-    """Return the disparity that a function of this name was asked for, its options checked."""
+    """Return the disparity for a function of this name, with its options checked."""
     if to not in ("overall", "pairs", "mean"):
         raise ValueError(f"{name}: to must be 'overall', 'pairs' or 'mean', got {brief(to)}")
     if not isinstance(as_ratio, bool | np.bool_):

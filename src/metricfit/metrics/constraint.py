@@ -36,7 +36,7 @@ class Constraint:
         return f"<Constraint {self}>"
 
     def __bool__(self) -> bool:
-        # `a <= m <= b` asks for the truth of its first half, and would silently drop it.
+        # `a <= m <= b` evaluates the truth of its first half, and would silently drop it.
         raise TypeError(
             f"a constraint is neither true nor false, so '{self}' cannot be chained or used in an if; "
             "write two constraints instead of a <= metric <= b"

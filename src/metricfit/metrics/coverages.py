@@ -1,4 +1,4 @@
-"""The shares of all decisions: distance from target shares, and change against present decisions."""
+"""Shares of decisions: their distance from target shares, and the change from present decisions."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def coverage_deviation(target: Target = "prior") -> Metric:
     Parameters
     ----------
     target : "prior", list of float or mapping
-        The share wanted for each decision: that of the class it names, numbers in the order of the
-        decisions, or numbers by decision. Shares sum to 1.
+        The target share of each decision: the prior of its class, numbers in the order of the decisions, or numbers by
+        decision. Shares sum to 1.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def _checked(target: object, what: str) -> list[float] | dict[Label, float] | No
 
 
 def _wanted(shares: list[float] | dict[Label, float] | None, b: Binding) -> FloatArray:
-    """Return the wanted share of each decision; decisions that a mapping leaves out are to get nothing."""
+    """Return the target share of each decision; decisions that a mapping leaves out have the target 0."""
     if shares is None:
         return np.where(b.axes.match >= 0, b.prior[b.axes.match] / b.mass, 0.0)
     wanted = np.zeros(b.axes.k)
@@ -113,7 +113,7 @@ def _text(shares: object) -> str:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Churn(Metric):
-    """The share of rows whose decision differs from the one an attribute column holds."""
+    """The share of rows whose decision differs from the one in an attribute column."""
 
     baseline: str
     direction = -1
@@ -134,12 +134,12 @@ class Churn(Metric):
 
 @recorded
 def churn(baseline: str) -> Metric:
-    """Return the share of rows that get another decision than today's, which an attribute column holds.
+    """Return the share of rows whose decision differs from today's, which is in an attribute column.
 
     Parameters
     ----------
     baseline : str
-        Name of the attribute column with each row's present decision. The policy will read it too.
+        Name of the attribute column with each row's present decision. The policy also reads this column.
 
     Examples
     --------

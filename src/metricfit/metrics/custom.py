@@ -1,11 +1,11 @@
-"""Any Python function of the confusion matrix as a metric; only its values are needed.
+"""Any Python function of the confusion matrix as a metric; the function only has to return a value.
 
-The gradient is taken by the complex step: ``f(x + ih) = f(x) + ih f'(x)`` up to terms in ``h ** 2``, so the
-imaginary part is the slope to the last digit, without the cancellation of differences. It is automatic
-differentiation for everything written with NumPy's arithmetic, powers, ``exp``, ``log``, ``sqrt``,
-``where``, ``maximum`` and the like. Functions that are not made for complex numbers (``abs``, ``math.log``,
-comparisons of Python numbers) refuse them, or lose the imaginary part; one difference along a direction
-shows that, and differences are then taken for all entries.
+The gradient is computed by the complex step: ``f(x + ih) = f(x) + ih f'(x)`` up to terms in ``h ** 2``, so the
+imaginary part gives the slope to the last digit, without the cancellation of finite differences. It is automatic
+differentiation for everything written with NumPy's arithmetic, powers, ``exp``, ``log``, ``sqrt``, ``where``,
+``maximum`` and the like. Functions that do not support complex numbers (``abs``, ``math.log``, comparisons of Python
+numbers) refuse them, or lose the imaginary part. One finite difference along a direction detects this, and finite
+differences are then used for all entries.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Function = Callable[[FloatArray], float]
 
 IMAGINARY_STEP = 1e-20
 STEP = 1e-6
-# Slopes along a direction that differ by more than this share are not the same slope.
+# Slopes along a direction that differ by more than this share are considered different.
 AGREEMENT = 1e-6
 
 
@@ -42,9 +42,9 @@ def custom(function: Function, *, greater_is_better: bool = True, name: str | No
     Parameters
     ----------
     function : callable
-        Takes the matrix and returns a finite number. The matrix sums to 1 and cannot be written to; rows
-        are true classes, columns are decisions. The gradient is exact for functions written with NumPy's
-        smooth functions, and taken by differences otherwise; either costs about n * k calls.
+        Takes the matrix and returns a finite number. The matrix sums to 1 and is read-only; rows are true classes,
+        columns are decisions. The gradient is exact for functions written with NumPy's smooth functions, and computed
+        by finite differences otherwise; either costs about n * k calls.
     greater_is_better : bool
         Whether the function is to be maximised.
     name : str, optional
@@ -133,13 +133,13 @@ class Blackbox(Node):
         if value is None:
             raise ValueError(
                 f"the function {self.name} must return one finite number for a matrix of shape "
-                f"{self.shape}, got {brief(result)}; where a rate is undefined, return what it should count as"
+                f"{self.shape}, got {brief(result)}; if a rate is undefined, return the value it should count as"
             )
         return value
 
 
 def complex_step(function: Callable[[Any], Any], matrix: FloatArray) -> FloatArray | None:
-    """Return the gradient by the complex step; None if the function is not made for complex numbers.
+    """Return the gradient by the complex step; None if the function does not support complex numbers.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def complex_step(function: Callable[[Any], Any], matrix: FloatArray) -> FloatArr
 
 
 def agrees(function: Function, matrix: FloatArray, gradient: FloatArray) -> bool:
-    """Whether a gradient gives the slope that values show along one direction into the positive orthant."""
+    """Whether a gradient agrees with the slope of the values along one direction into the positive orthant."""
     draw = np.random.default_rng(0).uniform(0.5, 1.0, matrix.shape)
     direction = draw * np.where(matrix > 0, matrix, 1 / matrix.size)
     step = 1e-5
@@ -174,7 +174,7 @@ def agrees(function: Function, matrix: FloatArray, gradient: FloatArray) -> bool
 
 
 def differences(function: Function, matrix: FloatArray) -> FloatArray:
-    """Return the gradient by central differences, by forward ones of the same order at zero entries.
+    """Return the gradient by central differences, and by forward differences of the same order at zero entries.
 
     Examples
     --------

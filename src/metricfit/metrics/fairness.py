@@ -1,4 +1,4 @@
-"""The named comparisons of groups, each one line on top of `disparity`.
+"""The named comparisons of groups, each a short call of `disparity`.
 
 Lower is better, except for ratios (1 is equality).
 """
@@ -44,7 +44,7 @@ class DecisionRates(Written):
 
 
 def _named(name: str, rates: Metric, over: Over, c: Label | None, *how: object) -> Metric:
-    """Return the disparity of rates under a name of its own."""
+    """Return the disparity of rates under its own name."""
     apart = comparison(name, rates, over, *how)  # type: ignore[arg-type]
     which = "" if c is None else f", c={c!r}"
     return Named(f"{name}(over={apart.over!r}{which}{apart.how})", apart, direction=apart.direction)
@@ -67,7 +67,7 @@ def demographic_parity(
     Parameters
     ----------
     over : str or list of str
-        The attributes that make the groups.
+        The attributes that define the groups.
     c : label, optional
         Compare the shares of this decision only. The 80 % rule is
         ``demographic_parity("sex", "hired", to="pairs", as_ratio=True) >= 0.8``.
@@ -106,7 +106,7 @@ def equal_opportunity(
     Parameters
     ----------
     over : str or list of str
-        The attributes that make the groups.
+        The attributes that define the groups.
     c : label
         The class.
     to, as_ratio, given, min_share
@@ -141,9 +141,9 @@ def equalized_odds(
     Parameters
     ----------
     over : str or list of str
-        The attributes that make the groups.
+        The attributes that define the groups.
     c : label, optional
-        Compare the rates of this decision only: of two classes, the true and the false positive rate.
+        Compare the rates of this decision only: with two classes, the true and the false positive rate.
     to, as_ratio, given, min_share
         As in `disparity`: compare with all rows, pairs or the mean; as a ratio; within the values of other
         attributes; without small groups.
@@ -178,7 +178,7 @@ def equal_error_rates(
     Parameters
     ----------
     over : str or list of str
-        The attributes that make the groups.
+        The attributes that define the groups.
     to, as_ratio, given, min_share
         As in `disparity`: compare with all rows, pairs or the mean; as a ratio; within the values of other
         attributes; without small groups.
@@ -210,7 +210,7 @@ def predictive_parity(
     Parameters
     ----------
     over : str or list of str
-        The attributes that make the groups.
+        The attributes that define the groups.
     c : label
         The class.
     to, as_ratio, given, min_share

@@ -88,8 +88,8 @@ def min_recall() -> Metric:
 def micro_f1(default: Label | None = None) -> Metric:
     r"""Micro F1 of all classes but d, :math:`2 \sum_{i \ne d} C_{ii} / \sum_{i \ne d} (\pi_i + q_i)`.
 
-    Here :math:`q_i = \sum_l C_{li}` is the share of decision i. Without a default class d given, the most
-    frequent class is taken, as in the paper's experiments.
+    Here :math:`q_i = \sum_l C_{li}` is the share of decision i. If no default class d is given, it is the most frequent
+    class, as in the paper's experiments.
 
     Examples
     --------

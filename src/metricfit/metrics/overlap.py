@@ -1,4 +1,4 @@
-"""Measures of how far decisions and classes overlap: F-measures and Jaccard's index, of a class or on average."""
+"""Measures of the overlap of decisions and classes: F-measures and Jaccard index, of one class or as a mean."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from metricfit.metrics.text import finite, number
 from metricfit.types import Label
 
 Average = Literal["macro", "weighted"]
-# From a text and the hits, rows and decisions of a class (or of each class) to a rate (or to one for each class).
+# Makes a rate (or one for each class) from a text and the hits, rows and decisions of a class (or of each class).
 Measure = Callable[[str, Functional, Functional, Functional], Rates]
 
 
-# Beyond it the squares of beta and 1 / beta drown what they are added to.
+# Beyond this, the squares of beta and 1 / beta swamp the terms they are added to.
 SMALLEST_BETA = 1e-6
 
 
@@ -42,11 +42,11 @@ def f_beta(beta: float, c: Label | None = None, *, average: Average | None = Non
     Parameters
     ----------
     beta : float
-        How many times as much recall matters as precision; from 1e-6, next to `precision`, to 1e6, next to `recall`.
+        How many times as important recall is as precision; from 1e-6, nearly `precision`, to 1e6, nearly `recall`.
     c : label, optional
         The class.
     average : {"macro", "weighted"}, optional
-        In place of ``c``: the mean over all classes, plain or weighted by the classes' shares of the rows.
+        Instead of ``c``: the mean over all classes, unweighted or weighted by the class priors.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def f1(c: Label | None = None, *, average: Average | None = None) -> Metric:
     c : label, optional
         The class.
     average : {"macro", "weighted"}, optional
-        In place of ``c``: the mean over all classes, plain or weighted by the classes' shares of the rows.
+        Instead of ``c``: the mean over all classes, unweighted or weighted by the class priors.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def jaccard(c: Label | None = None, *, average: Average | None = None) -> Metric
     c : label, optional
         The class.
     average : {"macro", "weighted"}, optional
-        In place of ``c``: the mean over all classes, plain or weighted by the classes' shares of the rows.
+        Instead of ``c``: the mean over all classes, unweighted or weighted by the class priors.
 
     Examples
     --------

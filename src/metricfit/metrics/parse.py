@@ -24,10 +24,10 @@ OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge,
 }
 LONGEST = 10_000
-# Brackets and calls within each other. Sums do not count: they are one level, however long.
+# The deepest nesting of brackets and calls. A sum is one level, however long it is.
 DEEPEST = 50
 TOO_DEEP = "it is nested too deeply"
-# Well-known scores that are no function of a confusion matrix.
+# Well-known scores that are not functions of a confusion matrix.
 OF_PROBABILITIES = (
     "auc",
     "roc_auc",
@@ -38,7 +38,7 @@ OF_PROBABILITIES = (
     "brier_score",
     "ece",
 )
-# Common ways of writing that cannot be read: the characters that show them, and how to write it.
+# Common notations that cannot be parsed: their characters, and what to write instead.
 HINTS = {
     "%": "shares are written as numbers: 0.9 for 90 %",
     "\u2265": "at least is written >=",
@@ -53,9 +53,8 @@ WRITTEN = {"c": "a class, as in {}('fraud')", "over": "an attribute, as in {}(ov
 def parse(text: str) -> Metric | Constraint:
     """Read a metric or a constraint from text.
 
-    The text is Python's syntax with the names of the metrics, numbers, strings, lists, ``+ - * /``,
-    ``abs``, ``.at(...)``, ``<=`` and ``>=``; anything else raises. A bare name such as ``g_mean`` stands
-    for ``g_mean()``.
+    The text is Python syntax, limited to the names of the metrics, numbers, strings, lists, ``+ - * /``, ``abs``,
+    ``.at(...)``, ``<=`` and ``>=``; anything else raises. A bare name such as ``g_mean`` means ``g_mean()``.
 
     Parameters
     ----------
@@ -97,7 +96,7 @@ def parse(text: str) -> Metric | Constraint:
 
 
 def character_of(text: str, error: SyntaxError) -> int | None:
-    """Return the character, from 1, at which Python could not read a text on; None where it does not say.
+    """Return the character, counted from 1, at which Python stopped parsing a text; None if it does not say.
 
     Examples
     --------
@@ -130,7 +129,7 @@ class _Reader:
         self.text, self.depth = text, 0
 
     def read(self, node: ast.expr) -> Any:
-        """Return what a node stands for, or raise naming it."""
+        """Return the value of a node, or raise an error that names it."""
         if self.depth >= DEEPEST:
             raise self._error(f"{TOO_DEEP}: at most {DEEPEST} levels are read")
         self.depth += 1
@@ -168,7 +167,7 @@ class _Reader:
         raise self._error(f"{_text(node)} is not allowed here")
 
     def _sum(self, node: ast.expr) -> Any:
-        """Read a sum of any length from left to right: to Python its first terms are the deepest."""
+        """Read a sum of any length from left to right: in Python's syntax tree its first terms are the deepest."""
         later: list[tuple[ast.AST, ast.expr]] = []
         while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
             later.append((node.op, node.right))
@@ -199,10 +198,10 @@ class _Reader:
         raise self._error(f"{_text(node)} cannot be the key of a mapping")
 
     def _argument(self, node: ast.expr) -> Any:
-        """Read an argument; a shell may have taken the quotes of a class away."""
+        """Read an argument; a shell may have removed the quotes of a class."""
         if isinstance(node, ast.Name) and node.id not in METRICS and not _near(node.id):
             name = brief(node.id)
-            raise self._error(f"{name[1:-1]} is no metric; classes and attributes have quotes: {name}")
+            raise self._error(f"{name[1:-1]} is not a metric; classes and attributes need quotes: {name}")
         return self.read(node)
 
     def _call(self, func: ast.expr, args: list[Any], keywords: list[ast.keyword]) -> Any:
@@ -242,7 +241,7 @@ class _Reader:
         near = _near(name)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(METRICS))}"
         if name in OF_PROBABILITIES:
-            hint = "it judges probabilities, while a metric here judges decisions, by their confusion matrix"
+            hint = "it scores probabilities, while a metric here is a function of the confusion matrix of decisions"
         raise ValueError(f"unknown metric {brief(name)} in {brief(self.text)}; {hint}")
 
     def _error(self, why: str) -> ValueError:
@@ -254,7 +253,7 @@ def _text(node: ast.expr) -> str:
 
 
 def _lacking(function: Callable[..., Metric], args: list[Any], named: dict[str, Any]) -> str:
-    """Return which arguments of a metric are missing, in words; empty where something else is wrong."""
+    """Return which arguments of a metric are missing, in words; empty if something else is wrong."""
     known = inspect.signature(function).parameters
     if not set(named) <= set(known):
         return ""  # an argument that the metric does not have: the call says so itself

@@ -82,7 +82,7 @@ def false_positive_rate(c: Label) -> Metric:
 def coverage(c: Label) -> Metric:
     r"""Share of all rows that get decision c, :math:`\sum_i C_{ic}`.
 
-    The decision may be no class: ``coverage("review") <= 0.05`` bounds a queue.
+    The decision need not be a class: ``coverage("review") <= 0.05`` limits a review queue.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def coverage(c: Label) -> Metric:
 def precision(c: Label) -> Metric:
     r"""Share of the rows decided as c that are of class c, :math:`C_{cc} / \sum_i C_{ic}`; 0 if none is.
 
-    A floor on it is linear once the denominator is cleared.
+    A floor on it becomes linear after multiplication by the denominator.
 
     Examples
     --------
@@ -114,9 +114,8 @@ def precision(c: Label) -> Metric:
 def selective_accuracy() -> Metric:
     r"""Share of the decided rows that are decided right, :math:`\sum_i C_{ii} / \sum_{i, j \le n} C_{ij}`.
 
-    Rows whose decision is no class (``"review"``) are left out of the count; without such decisions this is
-    `accuracy`. Bound what is put off with ``coverage("review") <= 0.05``. The precision among decided rows is
-    `precision` itself.
+    Rows whose decision is not a class (``"review"``) are left out; without such decisions this is `accuracy`. Limit
+    their share with ``coverage("review") <= 0.05``. The precision among decided rows is `precision` itself.
 
     Examples
     --------
@@ -132,8 +131,7 @@ def selective_accuracy() -> Metric:
 def selective_recall(c: Label) -> Metric:
     r"""Share of the decided rows of class c that are decided as c, :math:`C_{cc} / \sum_{j \le n} C_{cj}`.
 
-    Rows whose decision is no class (``"review"``) are left out of the count; without such decisions this is
-    `recall`.
+    Rows whose decision is not a class (``"review"``) are left out; without such decisions this is `recall`.
 
     Examples
     --------

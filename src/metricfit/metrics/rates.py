@@ -1,4 +1,4 @@
-"""What named metrics are made of: rates, and means, extremes and distances of rates.
+"""The parts that named metrics are built from: rates, and means, extremes and distances of rates.
 
 The classes here and in `metricfit.metrics.comparison` are the only ones that a new metric needs; see the page
 "Add a metric" of the documentation.
@@ -29,7 +29,7 @@ from metricfit.types import FloatArray
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Written(Metric):
-    """A metric that is known by its text."""
+    """A metric that is identified by its text."""
 
     text: str
 
@@ -39,9 +39,9 @@ class Written(Metric):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Rates(Written):
-    """Quotients of linear functions; linear itself when no decision changes the denominators.
+    """Quotients of linear functions; linear if the denominators do not depend on the decisions.
 
-    ``most`` is the largest value that the rate can have by its meaning.
+    ``most`` is the largest value that the rate can have by definition.
     """
 
     over: Callable[[Binding], Linear]
@@ -72,7 +72,7 @@ def _why(binding: Binding, count: int) -> str:
     none = f"{have} no rows {'there' if where else 'at all'}"
     return (
         f"undefined{where}, because {classes} {some(missing)} {none}, so that {count} of its denominators "
-        f"{'are' if count > 1 else 'is'} zero. Give rows of every class, merge the classes or the groups, or "
+        f"{'are' if count > 1 else 'is'} zero. Pass rows of every class, merge the classes or the groups, or "
         "leave them out of the metric"
     )
 

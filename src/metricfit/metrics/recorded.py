@@ -1,4 +1,4 @@
-"""Metrics are pickled and copied as the call that made them: the functions they hold cannot be pickled."""
+"""Metrics are pickled and copied as the call that made them, because the functions they contain cannot be pickled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., "Metric"])
 
 
 def recorded(function: F) -> F:
-    """Let the metrics that a function makes remember the call.
+    """Make the metrics of a function remember the call that made them.
 
     Examples
     --------

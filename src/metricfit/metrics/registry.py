@@ -1,4 +1,4 @@
-"""The list of all metric functions, which the text form, the command line, the docs and the tests read."""
+"""The list of all metric functions, used by the text form, the command line, the docs and the tests."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class MetricScorer:
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return what was asked for, as scikit-learn wants it."""
+        """Return the requests in scikit-learn's format."""
         return self._metadata_request
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""How metrics are written: numbers and attribute names, in a form that `metricfit.parse` reads back."""
+"""The text of metrics: numbers and attribute names, in a form that `metricfit.parse` reads back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def finite(value: object) -> float | None:
 
 
 def number(value: float) -> str:
-    """Return a number as short as it can be written without loss.
+    """Return the shortest text of a number without loss.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def plain_slice(where: Mapping[str, object]) -> dict[str, object]:
 
 
 def slice_text(where: Mapping[str, object]) -> str:
-    """Return how a slice is written; names that are no Python names go into a dictionary.
+    """Return the text of a slice; names that are not valid in Python go into a dictionary.
 
     Examples
     --------

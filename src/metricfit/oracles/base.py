@@ -15,22 +15,22 @@ from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Scan
 from metricfit.types import FloatArray
 
-# How a rule's confusion is counted: by labels, or by probabilities, calibrated first or as they are.
+# How the confusion of a rule is counted: by labels, or by probabilities, calibrated first or as given.
 Counting = Literal["labels", "calibrated", "model"]
 
 
 @dataclass(frozen=True, eq=False)
 class Vertex:
-    """What an oracle answers: a rule and the statistic it reaches on the rows.
+    """The answer of an oracle: a rule and its statistic on the rows.
 
     Parameters
     ----------
     loss : array of shape (cells, s, decisions)
-        The loss the oracle was asked to minimise, in the layout of the problem.
+        The loss that the oracle minimised, in the layout of the problem.
     statistic : array of the same shape
-        The share of rows that the rule moves where (see `metricfit.data.layout`).
+        The shares of rows by cell, class and decision under the rule, in the same layout (see `metricfit.data.layout`).
     rule : object, optional
-        The rule itself where it is more than the plug-in rule of the loss.
+        The rule itself, if it is not just the plug-in rule of the loss.
     """
 
     loss: FloatArray
@@ -49,7 +49,7 @@ class Oracle(Protocol):
     """Linear minimisation over the achievable confusion tensors: what every oracle must have.
 
     ``exact`` says whether the answer is the minimum over all randomised classifiers on the rows, so that bounds
-    made of it are proofs. ``margins`` are the class priors in each cell, which no rule changes.
+    computed from it are proofs. ``margins`` are the class priors in each cell, which do not depend on the rule.
     """
 
     axes: Axes
@@ -69,20 +69,20 @@ class Oracle(Protocol):
 
 
 class OracleBase:
-    """What an oracle may be able to do beyond a call; an oracle that can says so by overriding the default.
+    """Further abilities of an oracle; an oracle that has one overrides the default.
 
     Attributes
     ----------
     costly : bool
         Whether a pass takes so long that rules found on a sample of the rows save time.
     n_rows : int or None
-        The number of rows, where it is known.
+        The number of rows, if it is known.
     calibrates : bool
         Whether the problem is to be solved on calibrated probabilities (``confusion="calibrated"``).
     calibration : Calibration or None
-        What the model's probabilities went through before rules are applied; None if they are used as they are.
+        The calibration of the model's probabilities before rules are applied; None if they are used as given.
     report : Report or None
-        How that calibration was chosen and what it did.
+        How that calibration was chosen, and its effect.
     """
 
     axes: Axes
@@ -105,7 +105,7 @@ class OracleBase:
 
     @property
     def effective_rows(self) -> float:
-        """The number of equally weighted rows that tell as much as these do."""
+        """The effective number of rows: how many equally weighted rows carry the same information."""
         rows = self.sample()
         if rows is None or rows.weights is None or len(rows) != self.n_rows:
             return float(self.n_rows or 0)
@@ -123,15 +123,15 @@ class OracleBase:
         return None
 
     def scan(self, loss: FloatArray, layout: Layout, trust: float = 0.0) -> Scan | None:
-        """Return the rule of a loss with its weights ready to be scanned, on the sample unless there is a better way.
+        """Return the rule of a loss prepared for scans of its weights, on the sample by default.
 
-        Where labels are counted, a share ``trust`` of each row may be counted by its probabilities.
+        With counted labels, a share ``trust`` of each row may be counted by its probabilities.
         """
         rows = self.sample()
         return None if rows is None else Scan(rows, 1.0 if self.exact else trust, loss, layout)
 
     def inmost(self) -> OracleBase:
-        """Return the oracle that reads the rows: that inside, where this one only stands before another."""
+        """Return the oracle that reads the rows: the inner one, if this one only wraps another."""
         return self
 
     def soft(self) -> OracleBase | None:
@@ -139,12 +139,12 @@ class OracleBase:
         return None
 
     def calibrated(self) -> OracleBase | None:
-        """Return this oracle on calibrated probabilities; None where it has none to calibrate."""
+        """Return this oracle on calibrated probabilities; None if it has no probabilities to calibrate."""
         return None
 
 
 class Adapted(OracleBase):
-    """An oracle of the user's own, which has what `Oracle` asks for and none of the further abilities."""
+    """A user's oracle, which has the members of `Oracle` and none of the further abilities."""
 
     def __init__(self, oracle: Oracle) -> None:
         self.oracle = oracle

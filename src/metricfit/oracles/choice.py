@@ -37,7 +37,7 @@ def oracle_for(
     threads : int
         Number of threads that share a pass.
     settings : Settings
-        When rows are left where they are, and in which pieces they are read.
+        When rows are read in blocks instead of being loaded, and in which sizes.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def oracle_for(
             )
         if missing != "error":
             raise ValueError(
-                "missing='cell' needs rows in memory; give missing values a value of their own first"
+                "missing='cell' needs rows in memory; replace missing values by a separate value first"
             )
     if isinstance(proba, ScoreFiles):
         given = {

@@ -1,8 +1,8 @@
 """Soft labels corrected by counted ones: expected hits are scaled until they agree with the labels.
 
-Calibrated probabilities can still be wrong for the rows that a rule picks. So the counts of a rule are multiplied,
-decision by decision, by the ratio of counted to expected hits that the present mixture has. The cheapest rule for the
-scaled counts is the plug-in rule of the scaled loss, so that the corrected problem has an exact oracle too.
+Calibrated probabilities can still be wrong for the rows that get a certain decision. So the counts of a rule are
+multiplied, decision by decision, by the ratio of counted to expected hits of the present mixture. The cheapest rule for
+the scaled counts is the plug-in rule of the scaled loss, so the corrected problem has an exact oracle too.
 """
 
 from __future__ import annotations

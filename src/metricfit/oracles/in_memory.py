@@ -23,19 +23,19 @@ from metricfit.types import FloatArray
 
 
 class PluginOracle(OracleBase):
-    """Decides every row by its post-shifted class probabilities and counts, in one pass.
+    """Decides every row by its shifted class probabilities and counts the decisions, in one pass.
 
     Parameters
     ----------
     rows : Rows
         The checked data.
     confusion : {"labels", "calibrated", "model"}
-        Count labels, or use the probabilities as soft labels, as they are ("model") or to be calibrated first. With
-        soft labels the rule is exactly optimal over all randomised classifiers on these rows.
+        Count labels, or use the probabilities as soft labels, as given ("model") or after calibration. With soft labels
+        the rule is exactly optimal over all randomised classifiers on these rows.
     threads : int
         Number of threads that share a pass.
     calibration, report : Calibration and Report, optional
-        What the probabilities of the rows went through already, and why.
+        The calibration that was already applied to the probabilities of the rows, and how it was chosen.
     settings : Settings
         When compiled kernels and samples are worth their cost.
 
@@ -72,7 +72,7 @@ class PluginOracle(OracleBase):
 
     @property
     def effective_rows(self) -> float:
-        """The number of equally weighted rows that tell as much as these do."""
+        """The effective number of rows: how many equally weighted rows carry the same information."""
         weights = self.rows.weights
         return float(len(self.rows)) if weights is None else 1 / float(weights @ weights)
 
@@ -106,7 +106,7 @@ class PluginOracle(OracleBase):
         return PluginOracle(self.rows, "model", self.threads, self.calibration, self.report, self.settings)
 
     def calibrated(self) -> PluginOracle:
-        """Return this oracle on probabilities that are calibrated on the labels, of a sample where rows are many."""
+        """Return this oracle on probabilities calibrated on the labels (of a sample, if there are many rows)."""
         some, rows = self.sample(), self.rows
         kind: Counting = "model" if self.exact else "labels"
         made, report = fit_calibration(

@@ -28,19 +28,19 @@ class Trained(NamedTuple):
 
 
 class RetrainOracle(OracleBase):
-    """Minimises a linear loss by retraining, where the plug-in oracle post-shifts fixed probabilities.
+    """Minimises a linear loss by retraining a classifier instead of shifting fixed probabilities.
 
-    Costs of a row are shifted to be non-negative gains, ``max_l L[i, l] - L[i, j]``, and the row enters the training
-    set once for each decision j with a gain, weighted by it (cost-proportionate example weighting). Decisions that
-    never cost less than some other one are left out first. So where a loss rewards hits of some classes, its gains are
-    class weights of these, as in the paper's weighted logistic regression. Each call is costly, so give ``max_calls``;
-    a loss that was asked before is not trained again.
+    The costs of a row are turned into non-negative gains, ``max_l L[i, l] - L[i, j]``, and the row enters the training
+    set once for each decision j with a positive gain, weighted by it (cost-proportionate example weighting). Decisions
+    that never cost less than some other decision are left out first. So if a loss rewards hits of some classes, its
+    gains are weights of these classes, as in the paper's weighted logistic regression. Each call trains a model, so set
+    ``max_calls``; no loss is trained twice.
 
     Parameters
     ----------
     estimator : classifier or pipeline that ends in one
         Its ``fit`` must take ``sample_weight``. It is cloned. A model with coefficients and ``warm_start`` starts from
-        the model of the loss most like the one asked for.
+        the model of the most similar loss.
     X : array, sparse matrix or frame with N rows
         Features.
     y : array of shape (N,)
@@ -112,7 +112,7 @@ class RetrainOracle(OracleBase):
         for r, loss in enumerate(losses):
             if (layout, loss.tobytes()) in self._trained:
                 decided = self._trained[layout, loss.tobytes()].decided
-            else:  # a rule that decides all rows alike, which was never trained
+            else:  # a rule that makes the same decision for all rows, which was never trained
                 decided = np.full(self.labels.size, int(np.argmin(expand(loss, layout, self.axes)[0, 0])))
             total += weights[:, r, None, None] * self._count(decided)
         return total
@@ -124,7 +124,7 @@ class RetrainOracle(OracleBase):
         return np.asarray(counts, float).reshape(self.axes.shape)
 
     def _train(self, tensor: FloatArray, nearest: Sequence[Trained]) -> Any:
-        """Fit a model on the rows, each repeated for every decision that gains something for it."""
+        """Fit a model on the rows, each repeated for every decision with a positive gain."""
         useful = undominated(tensor)
         costs = tensor[:, :, useful][self.cells, self.labels]
         gains = (costs.max(axis=1, keepdims=True) - costs) * self.weights[:, None]
@@ -135,20 +135,20 @@ class RetrainOracle(OracleBase):
             return constant(int(decisions[0] if decisions.size else useful[0]))
         weight = gains[row, place]
         model = self._start(nearest, decisions)
-        # Mean weight 1, so that a model's regularisation means the same for every loss.
+        # Mean weight 1, so that regularisation has the same strength for every loss.
         weights = {self._weight_argument: weight * (row.size / weight.sum())}
         model.fit(rows_at(self.X, row), decision, **weights)
         return model
 
     def _nearest(self, direction: FloatArray, layout: Layout) -> list[Trained]:
-        """Return what was trained for losses of a layout, those most like this one first."""
+        """Return the models trained for losses of a layout, the most similar losses first."""
         alike = [other for (their, _), other in self._trained.items() if their == layout]
         return sorted(alike, key=lambda other: -float(np.vdot(other.direction, direction)))
 
     def _start(self, nearest: Sequence[Trained], decisions: IntArray) -> Any:
         """Return what to fit: a copy of the first model with these decisions whose coefficients a fit goes on from.
 
-        Ensembles have ``warm_start`` as well, but there it keeps the trees of the other loss.
+        Ensembles also have ``warm_start``, but they would keep the trees of the other loss.
         """
         from copy import deepcopy
 
@@ -189,7 +189,7 @@ def undominated(tensor: FloatArray) -> IntArray:
 
 
 def constant(decision: int) -> Any:
-    """Return a model that decides all rows alike."""
+    """Return a model that makes the same decision for all rows."""
     from sklearn.dummy import DummyClassifier
 
     return DummyClassifier(strategy="constant", constant=decision).fit([[0.0]], [decision])

@@ -1,4 +1,4 @@
-"""A sample that answers for all rows: cheap to ask, and corrected by rules that were counted on all rows."""
+"""An oracle on a sample that stands for all rows: cheap, and corrected by rules that were counted on all rows."""
 
 from __future__ import annotations
 

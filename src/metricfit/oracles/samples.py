@@ -1,4 +1,4 @@
-"""Samples of the rows, stratified by class and cell: the same rows however the data is cut into blocks."""
+"""Samples of the rows, stratified by class and cell: the same rows however the data is split into blocks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from metricfit.data.rows import RowArrays, Rows, joined
 from metricfit.oracles.settings import TUNED, Settings
 from metricfit.types import FloatArray, IntArray
 
-# Not 0 or another seed that data may be drawn with: labels made by the first numbers of ``default_rng(0)`` would decide
-# by the very same numbers which rows are sampled, and whole classes would be missing.
+# Not 0 or another seed that data may be generated with: if labels were drawn from ``default_rng(0)``, the same random
+# numbers would choose the sampled rows, and whole classes would be missing.
 SEED = 0x6D6574726963666974
 
 

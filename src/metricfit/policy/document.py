@@ -16,8 +16,7 @@ from metricfit.policy.mixture import Rule
 FORMAT = "metricfit.policy"
 
 
-# Version 2 has the calibration, where the policy comes from, the policy for values not seen in fit, and whether it sees
-# the attributes.
+# Version 2 adds the calibration, the provenance, the policy for values not seen in fit, and whether it is blind.
 VERSION = 2
 
 
@@ -27,11 +26,11 @@ KEYS_1 = ("format", "version", "metricfit", "classes", "decisions", "attributes"
 KEYS = (*KEYS_1, "calibration", "provenance", "overall", "blind")
 
 
-# What a file of version 1 has in place of the entries of version 2.
+# The values of these entries for a file of version 1.
 ADDED: dict[str, Any] = {"calibration": None, "provenance": {}, "overall": None, "blind": False}
 
 
-# Characters of JSON that a policy may say about where it comes from.
+# The largest provenance, in characters of JSON.
 MAX_PROVENANCE = 1 << 16
 
 
@@ -68,10 +67,10 @@ def document_of(
 
 
 def check_version(document: Mapping[str, Any]) -> None:
-    """Refuse a document of another format, or of a version that is not known yet."""
+    """Refuse a document of another format or of an unknown version."""
     if document.get("format") != FORMAT:
         raise PolicyFileError(
-            f'it is no metricfit policy: "format" is {brief(document.get("format"))}, not {FORMAT!r}'
+            f'it is not a metricfit policy: "format" is {brief(document.get("format"))}, not {FORMAT!r}'
         )
     version = document.get("version")
     if type(version) is not int or version < 1:
@@ -102,7 +101,7 @@ class Parts(NamedTuple):
 def parts_of(document: Any) -> Parts:
     """Return the entries of a document.
 
-    Types are checked here and sense (shapes, sums, repeated labels) by the objects that are made from them.
+    Types are checked here; shapes, sums and repeated labels are checked by the objects made from the entries.
     """
     plain = (str, int, float, bool)
     if type(document) is dict:
@@ -167,7 +166,7 @@ def check_provenance(provenance: Any) -> None:
         if not set(map(type, entries)) <= set(plain):
             raise ValueError(f"provenance {name!r} must be a string, number, bool, null or an array of these")
     if len(json.dumps(provenance, separators=(",", ":"), allow_nan=False)) > MAX_PROVENANCE:
-        raise ValueError(f"provenance has more than {MAX_PROVENANCE} characters; say less")
+        raise ValueError(f"provenance has more than {MAX_PROVENANCE} characters; shorten it")
 
 
 def _rule(rule: Any) -> tuple[Any, list[list[Any]]]:

@@ -1,4 +1,4 @@
-"""What a policy reaches on labelled rows, with intervals."""
+"""Evaluation of a policy on labelled rows, with intervals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from metricfit.types import FloatArray
 
 
 class Judged(Protocol):
-    """What decides with known chances: a `Policy`."""
+    """Anything that decides with known probabilities, such as a `Policy`."""
 
     @property
     def axes(self) -> Axes:
@@ -31,7 +31,7 @@ class Judged(Protocol):
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """What was asked of it."""
+        """What it was fitted for."""
         ...
 
     def decision_proba(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
@@ -42,12 +42,12 @@ class Judged(Protocol):
 def evidence_of(
     policy: Judged, proba: Any, y: Any, sensitive_features: Any = None, sample_weight: Any = None
 ) -> Evidence:
-    """Return labelled rows with the chances of a policy's decisions; the rows may have more attributes than it uses."""
+    """Return labelled rows with the probabilities of a policy's decisions; rows may have further attributes."""
     chances = policy.decision_proba(proba, sensitive_features)
     check_lengths(proba=chances, y=y)
     known = policy.axes.seen  # a blind policy decides by pairs of cell and class, and is judged by classes
     labels = encode_labels(y, known.classes)
-    # A policy that was fitted with missing values as a cell of their own is judged so.
+    # If missing values formed a cell in the fit, they also do so here.
     kept = any(MISSING in values for values in known.cells.values)
     cells, codes = Cells.observe(sensitive_features, len(chances), "cell" if kept else "error")
     axes = Axes(known.classes, known.decisions, cells)
@@ -95,7 +95,7 @@ def evaluated(
 
 
 def tabulated(seen: Evidence, wanted: Sequence[Metric], by: str | Sequence[str] | None) -> Any:
-    """Return a frame of metrics with their intervals, of all rows and of the groups that ``by`` names."""
+    """Return a frame of metrics with their intervals, for all rows and for the groups defined by ``by``."""
     import pandas as pd
 
     check_names(wanted, seen.axes)
@@ -111,7 +111,7 @@ def tabulated(seen: Evidence, wanted: Sequence[Metric], by: str | Sequence[str] 
 
 
 def metrics_of(metrics: Any, provenance: Mapping[str, Any]) -> list[Metric]:
-    """Return the metrics asked for; without any those of the policy's objective and constraints.
+    """Return the metrics asked for; by default those of the policy's objective and constraints.
 
     Examples
     --------

@@ -48,7 +48,7 @@ def decode(data: bytes) -> dict[str, Any]:
     Raises
     ------
     PolicyFileError
-        If the bytes are no intact policy file of a known version.
+        If the bytes are not an intact policy file of a known version.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def verified(data: bytes, check: Callable[[Mapping[str, Any]], None]) -> dict[st
             data.decode("utf-8"), object_pairs_hook=_no_duplicates, parse_constant=_no_constant
         )
         if not isinstance(document, dict):
-            raise PolicyFileError(f"it is no metricfit policy: it holds a JSON {type(document).__name__}")
+            raise PolicyFileError(f"it is not a metricfit policy: it holds a JSON {type(document).__name__}")
         check(document)
         stated = document.pop("checksum", None)
         intact = stated == _checksum(document)
@@ -109,7 +109,7 @@ def read(path: str | os.PathLike[str], max_bytes: int) -> bytes:
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file so that it appears whole or not at all."""
+    """Write a file completely or not at all."""
     with whole_file(path) as file:
         file.write(data)
 
@@ -146,9 +146,9 @@ def _pieces(document: Mapping[str, Any]) -> Iterator[str]:
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
-        raise PolicyFileError("it names the same key twice in one object; it is damaged or hostile")
+        raise PolicyFileError("it has the same key twice in one object; it is damaged or hostile")
     return document
 
 
 def _no_constant(token: str) -> NoReturn:
-    raise PolicyFileError(f"it holds {token}, which is no number a policy may have")
+    raise PolicyFileError(f"it holds {token}, a number that a policy may not have")

@@ -1,4 +1,4 @@
-"""Policies over retrained models: each cell mixes whole models in place of plug-in rules."""
+"""Policies over retrained models: each cell mixes whole models instead of plug-in rules."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ MAX_SCHEMA = 1 << 24
 class ModelPolicy:
     """A randomised decision rule: for each cell a mixture of fitted models.
 
-    The models vote, and a `Policy` over the votes picks whose vote counts: its classes are the pairs of model
-    and decision. So mixtures, hashing and files are those of any policy.
+    The models vote, and a `Policy` over the votes picks the model whose vote counts; its classes are the pairs of model
+    and decision. So mixtures, hashing and files work as for any policy.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ class ModelPolicy:
     models : sequence of fitted classifiers
         Each predicts the index of a decision.
     mixtures : sequence of sequences of (weight, model index)
-        For each cell, how much of which model.
+        For each cell, its models and their weights.
     single : sequence of int, optional
-        For each cell, the place in its mixture of the model that decides under ``randomize="never"``.
+        For each cell, the index in its mixture of the model that decides under ``randomize="never"``.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class ModelPolicy:
         return self.ballot.decision_proba(self.votes(X), sensitive_features)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy and its models (by skops, never pickle) to one file, whole or not at all."""
+        """Write the policy and its models (by skops, never pickle) to one file, completely or not at all."""
         skops = _skops()
         members = {POLICY: policy_file.encode(self.ballot.to_dict())}
         members[CLASSES] = json.dumps(list(self.axes.classes)).encode()
@@ -120,10 +120,10 @@ class ModelPolicy:
         path : path-like
             The file.
         trusted : list of str
-            Types that the models may hold beyond those skops trusts by itself; what a file needs is named in
-            the error.
+            Types that the models may contain besides those that skops trusts by itself; the error names what a file
+            needs.
         max_bytes : int, default=2**28
-            The size, packed or unpacked, above which a file is refused.
+            Files that are larger than this, packed or unpacked, are refused.
 
         Returns
         -------
@@ -132,8 +132,8 @@ class ModelPolicy:
         Raises
         ------
         PolicyFileError
-            If the file is damaged, encrypted, too large, no archive of models, or holds models that are no classifiers
-            or of types that are not trusted.
+            If the file is damaged, encrypted, too large or not an archive of models, or if its models are not
+            classifiers or contain types that are not trusted.
         """
         try:
             return cls._read(policy_file.read(path, max_bytes), trusted, max_bytes)

@@ -1,4 +1,4 @@
-"""Policy: for each cell a small mixture of plug-in rules. It is what is deployed."""
+"""`Policy`, which is deployed: for each cell a small mixture of plug-in rules."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class Policy(Exportable):
     rules : sequence of sequences of Rule
         For each cell its rules; their weights sum to 1.
     single : sequence of int, optional
-        For each cell the index of the rule that decides alone under ``randomize="never"``; by default the
-        one with the largest weight.
+        For each cell the index of its deterministic rule, used by ``randomize="never"``; by default the rule with the
+        largest weight.
     calibration : Calibration, optional
-        What is done to the model's probabilities before the rules decide; None does nothing. It tells all cells
-        of the axes apart, or none.
+        Applied to the model's probabilities before the rules decide; None leaves them as they are. It treats all cells
+        of the axes separately, or all alike.
     provenance : dict, optional
-        Where the policy comes from: names with strings, numbers, bools, None, or lists of these. It is kept as
-        it is, and two policies that differ in it only are equal.
+        Where the policy comes from: names with strings, numbers, bools, None, or lists of these. It is stored
+        unchanged, and is ignored when policies are compared.
     overall : Policy, optional
-        The policy, without attributes, for rows with attribute values that are in no cell; without one such rows
-        are refused.
+        A policy without attributes that decides rows whose attribute values are in no cell; without it such rows are
+        refused.
 
     Examples
     --------
@@ -128,22 +128,22 @@ class Policy(Exportable):
         sensitive_features : frame, array-like of shape (N,) or None
             The attributes, if the policy has any.
         randomize : {"hash", "draw", "never"}, default="hash"
-            How a row gets its rule. ``"hash"``: by a number computed from the row itself, so that the same
-            row gets the same decision in any order and batch. ``"draw"``: by a drawn number. ``"never"``:
-            every row of a cell gets the same rule, the policy's `single` one, which is as close to the mixture as one
-            rule can be, see `metricfit.policy.derandomise`.
+            How a row gets its rule. ``"hash"``: by a number computed from the row itself, so that the same row gets the
+            same decision in any order and batch. ``"draw"``: by a random number. ``"never"``: every row of a cell gets
+            the same rule, given by `single`, which is as close to the mixture as a single rule can be, see
+            `metricfit.policy.derandomise`.
         random_state : int, optional
             The salt of ``"hash"``, or the seed (or generator) of ``"draw"``.
         key : array-like of shape (N,), optional
-            What ``"hash"`` tells rows apart by, in place of their probabilities and cell: whole numbers or texts,
-            such as the number of a case, which may be any; numbers that are not whole too. Which share of a mixture
-            a row gets then depends on its key alone, so a case keeps it when its probabilities change. Also for a
-            model that gives many rows the same probabilities, and so the same rule. See `metricfit.policy.row_hash`.
+            What ``"hash"`` hashes instead of the probabilities and the cell: numbers or strings, such as case numbers.
+            The rule of a row then depends on its key alone, so a case keeps its rule when its probabilities change.
+            This also helps if a model gives many rows the same probabilities, and therefore the same rule. See
+            `metricfit.policy.row_hash`.
 
         Returns
         -------
         ndarray of shape (N,)
-            Decision labels; of dtype object if they are of several types.
+            Decision labels; of dtype object if they have several types.
 
         Examples
         --------
@@ -188,7 +188,7 @@ class Policy(Exportable):
         return made
 
     def chances(self, rows: Rows) -> FloatArray:
-        """Return `decision_proba` of checked rows, whose cells are not looked up again if they are the policy's own."""
+        """Return `decision_proba` of checked rows; cells that are the policy's own are not looked up again."""
         if rows.axes is not self.axes:
             return self.decision_proba(rows.proba, rows.attributes)
         cells = np.zeros(len(rows), np.int32) if rows.cells is None else rows.cells
@@ -201,7 +201,7 @@ class Policy(Exportable):
         return check_proba(in_class_order(proba, self.axes.classes), self.axes.n, allow_empty=True)
 
     def _who_decides(self, sensitive_features: Any, n_rows: int) -> list[tuple[Policy, Any, IntArray]]:
-        """Return which policy decides which rows, and the cells of these; rows of no cell go to the overall policy."""
+        """Return which policy decides which rows, and their cells; rows of no cell go to the overall policy."""
         unseen = "error" if self.overall is None else "overall"
         cell = self.axes.cells.encode(sensitive_features, n_rows, unseen)
         outside = np.flatnonzero(cell == len(self.rules))
@@ -216,7 +216,7 @@ class Policy(Exportable):
         return RuleBook(self.axes, self.layout, self._losses, table, self.calibration)
 
     def losses_for(self, axes: Axes, layout: Layout) -> list[FloatArray]:
-        """Return the rules as losses over the cells of another problem, which a solve can start from.
+        """Return the rules as losses over the cells of another problem, as a start for its solve.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class Policy(Exportable):
     ) -> Any:
         """Return metrics of the policy's decisions on labelled rows, with 95 % intervals.
 
-        Mixtures of rules are judged by their decision probabilities, so that no noise of drawing comes in.
+        Mixtures of rules are evaluated by their decision probabilities, so drawing decisions adds no noise.
 
         Parameters
         ----------
@@ -266,19 +266,19 @@ class Policy(Exportable):
         y : array-like of shape (N,)
             Labels.
         metrics : metric, constraint, text, or list of them, optional
-            What to look at; by default the objective and the constraints that the policy was fitted for.
+            What to compute; by default the objective and the constraints that the policy was fitted for.
         sensitive_features : frame, array-like of shape (N,) or None
             The attributes of the policy and of the metrics.
         sample_weight : array-like of shape (N,), optional
             Weights >= 0.
         by : str or list of str, optional
-            Attributes: the metrics of each group that they make, too.
+            Attributes that define groups; the metrics are then also computed for each group.
 
         Returns
         -------
         pandas.DataFrame
-            A row for each metric with the columns metric, value, low and high; with ``by`` also group, which is
-            "all" for all rows. A rate of no rows is NaN.
+            A row for each metric with the columns metric, value, low and high; with ``by`` also group, which is "all"
+            for all rows. A rate without any rows is NaN.
 
         Examples
         --------
@@ -289,7 +289,7 @@ class Policy(Exportable):
         recall('yes')   1.00 0.34  1.00
            accuracy()   0.75 0.30  0.95
         """
-        # Metrics need SciPy, which deciding does without.
+        # Metrics need SciPy, deciding does not.
         from metricfit.policy.evaluation import evaluated
 
         return evaluated(self, proba, y, metrics, sensitive_features, sample_weight, by)
@@ -312,7 +312,7 @@ class Policy(Exportable):
         Raises
         ------
         PolicyFileError
-            If the document is no policy.
+            If the document is not a policy.
 
         Examples
         --------
@@ -337,7 +337,7 @@ class Policy(Exportable):
             raise PolicyFileError(f"it does not make sense as a policy: {error}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to a JSON file, which appears whole or not at all.
+        """Write the policy to a JSON file, completely or not at all.
 
         Parameters
         ----------
@@ -364,7 +364,7 @@ class Policy(Exportable):
         path : path-like
             The file.
         max_bytes : int, default=2**26
-            The size above which a file is refused unread.
+            Larger files are refused without reading them.
 
         Returns
         -------
@@ -373,7 +373,7 @@ class Policy(Exportable):
         Raises
         ------
         PolicyFileError
-            If the file is damaged, from a newer version, or no policy file.
+            If the file is damaged, was written by a newer version, or is not a policy file.
 
         Examples
         --------

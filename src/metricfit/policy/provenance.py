@@ -1,6 +1,6 @@
-"""Where a policy comes from: what was asked, what was reached and expected, on how many rows, by which version.
+"""The provenance of a policy: what was asked for, achieved and expected, on how many rows, by which version.
 
-The keys, all optional, with texts, numbers or lists of them:
+The keys are all optional; values are strings, numbers or lists of these:
 
 - ``objective``, ``direction`` ("maximize" or "minimize"), ``constraints``: as text that `metricfit.parse` reads;
 - ``confusion``, ``calibration``, ``confidence``, ``method``, ``status``, ``rows``, ``metricfit`` (the version);
@@ -23,7 +23,7 @@ from metricfit.metrics import Constraint, Metric, parse
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: lists, texts, numbers; NaN and infinity become None.
+    """Return a value that JSON supports: lists, strings, numbers; NaN and infinity become None.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Metrics, constraints, prices and states of a search in words that need no manual."""
+"""Metrics, constraints, prices and statuses in plain words."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ AGAINST = {
 }
 STATUS = {
     "optimal": "value and bound are within the tolerance",
-    "searched": "the search came to its end, without a proof that nothing is better",
+    "searched": "the search ended by itself, without a proof that nothing is better",
     "stalled": "nothing better was found",
     "max_calls": "the budget of oracle calls was used up: the best so far",
     "max_seconds": "the time was used up: the best so far",
     "stopped": "it was stopped: the best so far",
 }
-# A price below this, in points per point, is not worth telling, or what the accuracy of a solver leaves over.
+# A price below this, in points per point, is negligible, or only the inaccuracy of a solver.
 NO_PRICE = 5e-3
 
 
 def named(metric: Metric, short: bool = False) -> str:
-    """Return a metric in words, or its text where it has no name; ``short`` leaves out what stands in brackets.
+    """Return a metric in words, or its text if it has no name; ``short`` leaves out what is in brackets.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def named(metric: Metric, short: bool = False) -> str:
 
 
 def _comparison(name: str, options: dict[str, str]) -> str:
-    """Return the phrase of a comparison between groups; options that it tells are taken out of ``options``."""
+    """Return the phrase for a comparison between groups; the options it mentions are removed from ``options``."""
     compared, called = COMPARED[name]
     if name == "demographic_parity" and "c" in options:
         compared = "the share decided {c}"
@@ -118,7 +118,7 @@ def limit_in_words(constraint: Constraint) -> str:
 
 
 def binds(record: ConstraintRecord) -> bool:
-    """Return whether a constraint costs something; where prices are not known, whether it is just kept."""
+    """Return whether a constraint costs something; if prices are unknown, whether it only just holds."""
     if math.isnan(record.price):
         return abs(record.violation) <= 1e-3
     return record.price > NO_PRICE
@@ -138,11 +138,11 @@ def price_in_words(problem: Problem, constraint: Constraint, record: ConstraintR
     if not record.kept:
         return f"It is not kept: it is missed by {record.violation:.4g}."
     if math.isnan(record.value):
-        return "It is kept because no row is left that it is a share of: nothing is decided so."
+        return "It holds because no row is decided in this way, so the rate has no rows."
     if math.isnan(record.price):
-        return "What it costs is not known: the search gives no prices."
+        return "Its cost is unknown: the search gives no prices."
     if record.price <= NO_PRICE:
-        return "It costs next to nothing: the best policy keeps it anyway, or nearly."
+        return "It costs next to nothing: the best policy would keep it anyway, or nearly so."
     one = "One more point" if constraint.sense == ">=" else "One point less"
     done = "costs" if problem.sign < 0 else "adds"
     points = f"{record.price:.2g} point{'' if f'{record.price:.2g}' == '1' else 's'}"
@@ -151,7 +151,7 @@ def price_in_words(problem: Problem, constraint: Constraint, record: ConstraintR
 
 
 def class_in(problem: Problem, labels: Sequence[Label]) -> Label | None:
-    """Return the label that the constraints speak of first, or the objective; None if they name none.
+    """Return the first label that the constraints, or else the objective, mention; None if they mention none.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def class_in(problem: Problem, labels: Sequence[Label]) -> Label | None:
 
 
 def bound_in_words(result: Result) -> str:
-    """Return what is known of the best that could be reached."""
+    """Return what is known about the best achievable value."""
     if not math.isfinite(result.bound):
         if result.calibrated is not None and math.isfinite(result.calibrated.bound):
             bound, beyond = result.calibrated.bound, result.calibrated.beyond(result.value)
@@ -181,12 +181,12 @@ def bound_in_words(result: Result) -> str:
                 return known
             if beyond > FAR:
                 return (
-                    "What is possible is not known: the calibrated probabilities do not fit these rows. The bound "
-                    f"that they give, {bound:.4f}, is beaten by {beyond:.4f}."
+                    "The best achievable value is unknown: the calibrated probabilities do not fit these rows. This "
+                    f"policy beats the bound that they give, {bound:.4f}, by {beyond:.4f}."
                 )
             return (
-                f"{known} Counted labels put this one {beyond:.4f} beyond that: chance, or those probabilities do not "
-                "fit these rows."
+                f"{known} By counted labels this policy is {beyond:.4f} beyond that: by chance, or because those "
+                "probabilities do not fit these rows."
             )
         return "No bound is known: a better policy may exist."
     return f"No policy at all goes beyond {result.bound:.4f} on these rows, if the probabilities are right."

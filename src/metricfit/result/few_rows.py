@@ -1,4 +1,4 @@
-"""The warning of groups that are too small: limits on their rates say little about new rows."""
+"""The warning about groups that are too small: limits on their rates say little about new rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEW_ROWS = 30
 
 
 def warn_of_few_rows(groups: Groups, confusion: Confusion, stacklevel: int = 3) -> None:
-    """Warn of groups whose rates rest on so few rows that a limit on them says little about new rows."""
+    """Warn about groups whose rates rest on so few rows that a limit on them says little about new rows."""
     small = []
     for rate, over in groups.compared:
         masks = confusion.axes.cells.groups(over)
@@ -32,15 +32,15 @@ def warn_of_few_rows(groups: Groups, confusion: Confusion, stacklevel: int = 3) 
         shown = [_known(*entry[1:], confusion, groups.counts) for entry in small[:4]]
         warnings.warn(
             f"{len(small)} of the rates compared over groups rest on fewer than {FEW_ROWS} rows: "
-            f"{'; '.join(shown)}{'; ...' if len(small) > 4 else ''}. New rows may have any value in such an interval: "
-            "merge small groups, leave them out with min_share, or give more rows",
+            f"{'; '.join(shown)}{'; ...' if len(small) > 4 else ''}. On new rows a rate may have any value in its "
+            "interval: merge small groups, leave them out with min_share, or pass more rows",
             FewRowsWarning,
             stacklevel=stacklevel,
         )
 
 
 def _rows_of_groups(metric: Metric, masks: BoolArray, counts: IntArray, confusion: Confusion) -> FloatArray:
-    """Return the rows of each group that a metric is a rate of, where no decision changes them."""
+    """Return the rows in the metric's denominator for each group, if these do not depend on the decisions."""
     of_class = masks.astype(float) @ counts
     rate = rate_of(metric)
     under = None if rate is None else rate.under(Binding.of(confusion.axes, confusion.margins))

@@ -1,4 +1,4 @@
-"""What a policy does to each group of rows: values, rows and intervals, before and after."""
+"""Metrics of a policy on each group of rows: values, numbers of rows and intervals, before and after."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from metricfit.problem import Problem
 from metricfit.result.compared import names_of, rate_of, rates_compared
 from metricfit.types import BoolArray, IntArray, Label
 
-# Values this little outside of 0 to 1 are shares of rows but for rounding.
+# Shares of rows may be outside of 0 to 1 by this much, because of rounding.
 SHARE_ERROR = 1e-9
 
 
 @dataclass(frozen=True)
 class GroupValue:
-    """A metric on one group: its value, the rows it is a rate of, and a 95 % interval; NaN where not known."""
+    """A metric on one group: its value, the rows in its denominator, and a 95 % interval; NaN if unknown."""
 
     group: tuple[Label, ...]
     value: float
@@ -38,7 +38,7 @@ class GroupValue:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """What a result knows of groups: the decisions of plain argmax, rows by cell and class, and what was compared."""
+    """What a result knows about groups: decisions of plain argmax, rows by cell and class, and the rates compared."""
 
     before: Confusion
     counts: IntArray
@@ -48,18 +48,18 @@ class Groups:
 def group_values(
     metric: Metric, over: Over, confusion: Confusion, counts: IntArray | None = None
 ) -> list[GroupValue]:
-    """Return a metric on each group that attributes make; NaN where it has no rows to be a rate of.
+    """Return a metric on each group that attributes define; NaN if its denominator has no rows.
 
     Parameters
     ----------
     metric : Metric
         What to look at.
     over : str or list of str
-        The attributes that make the groups.
+        The attributes that define the groups.
     confusion : Confusion
         What was decided.
     counts : int array of shape (cells, classes), optional
-        Rows of each cell and class. Without them there are no numbers of rows and no intervals.
+        Rows of each cell and class. Without them, numbers of rows and intervals are unknown.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def _value(metric: Metric, confusion: Confusion) -> tuple[float, Any]:
 
 
 def groups_of(problem: Problem, oracle: PluginOracle) -> Groups:
-    """Return what there is to know of the groups of rows in memory, whatever is decided."""
+    """Return what is known about the groups of rows in memory before anything is decided."""
     axes, rows = oracle.axes, oracle.rows
     seen = axes.seen
     layout: Layout = "diagonal" if seen is axes else "full"

@@ -1,4 +1,4 @@
-"""What a result holds beside its policy: how constraints came out, what guided the search, what it was made from."""
+"""The parts of a result besides its policy: constraints, the calibrated problem that guided the search, the input."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from metricfit.types import FloatArray
 
 @dataclass(frozen=True)
 class ConstraintRecord:
-    """How a constraint came out.
+    """A constraint with its value, violation and price.
 
-    ``violation`` <= 0 holds. ``price`` is what the objective would gain, in its own units, per unit of slack
-    in the limit; 0 where the constraint does not bind, NaN where the method gives no multipliers, or one so large that
-    it says only that the rules found can just keep the limit.
+    The constraint holds if ``violation`` <= 0. ``price`` is how much the objective would gain, in its own units, per
+    unit of slack in the limit. It is 0 if the constraint does not bind, and NaN if the method gives no multipliers or a
+    multiplier so large that it only means that the rules found can just keep the limit.
     """
 
     name: str
@@ -31,18 +31,18 @@ class ConstraintRecord:
 
     @property
     def kept(self) -> bool:
-        """Whether the constraint holds, up to the accuracy of a sum."""
+        """Whether the constraint holds, up to rounding."""
         return self.violation <= 1e-9
 
 
-# The largest price that says something, in units of the objective (of at least 1) for a whole unit of a constraint.
+# The largest price that is meaningful, in units of the objective (of at least 1) for a whole unit of a constraint.
 STEEPEST = 1e4
 
 
 def constraint_records(
     program: Program, u: FloatArray, multipliers: Sequence[FloatArray] | None
 ) -> tuple[ConstraintRecord, ...]:
-    """Return how all constraints of a program came out at u, with prices where there are multipliers of their rows."""
+    """Return the records of all constraints of a program at u, with prices if there are multipliers of their rows."""
     records, most = [], STEEPEST * max(1.0, abs(program.value(u)))
     for k, limit in enumerate(program.limits):
         price = float("nan")
@@ -56,7 +56,7 @@ def constraint_records(
     return tuple(records)
 
 
-# Differences that are not rounded away where three digits are shown, and those that chance alone hardly makes.
+# The smallest difference that shows with three digits, and one that is hardly due to chance.
 SHOWN, FAR = 5e-4, 0.05
 
 
@@ -70,10 +70,10 @@ class Calibrated:
     0.699; if the calibrated probabilities are right, no classifier exceeds 0.702
     >>> print(Calibrated(0.6987, 0.7021).beside(0.75, indent=4))
     if the calibrated probabilities are right, no classifier exceeds 0.702
-        counted labels give this policy 0.048 more: chance, or those probabilities do not fit these rows
+        by counted labels this policy has 0.048 more: chance, or the probabilities do not fit these rows
     >>> print(Calibrated(0.6987, 0.7021).beside(0.85, indent=4))
     the calibrated probabilities do not fit these rows:
-        the bound that they give, 0.702, is beaten by 0.148
+        this policy beats the bound that they give, 0.702, by 0.148
     """
 
     value: float
@@ -97,31 +97,31 @@ class Calibrated:
         return f"if the calibrated probabilities are right, no classifier {beats} {self.bound:.3f}"
 
     def beyond(self, value: float) -> float:
-        """Return by how much a value that labels were counted for is better than the bound; 0 where it is not."""
+        """Return by how much a value by counted labels is better than the bound; 0 if it is not."""
         gain = value - self.bound if self._higher_is_better else self.bound - value
         return gain if np.isfinite(gain) and gain >= SHOWN else 0.0
 
     def beside(self, value: float, indent: int) -> str:
-        """Say the promise beside the value that labels count; a second line where that value is beyond the bound."""
+        """Return the promise, with a second line if the value by counted labels is beyond the bound."""
         beyond = self.beyond(value)
         if not beyond:
             return self.promise
         if beyond > FAR:
-            known = f"the bound that they give, {self.bound:.3f}, is beaten by {beyond:.3f}"
+            known = f"this policy beats the bound that they give, {self.bound:.3f}, by {beyond:.3f}"
             return f"the calibrated probabilities do not fit these rows:\n{' ' * indent}{known}"
         side = "more" if self._higher_is_better else "less"
         return (
-            f"{self.promise}\n{' ' * indent}counted labels give this policy {beyond:.3f} {side}: chance, or those "
+            f"{self.promise}\n{' ' * indent}by counted labels this policy has {beyond:.3f} {side}: chance, or the "
             "probabilities do not fit these rows"
         )
 
 
 @dataclass(frozen=True)
 class Deterministic:
-    """What the one rule per cell of ``randomize="never"`` reaches on the rows (or on a sample of many).
+    """What the single rule per cell of ``randomize="never"`` achieves on the rows (or on a sample, if there are many).
 
-    ``loss`` is how much worse than the mixture's its objective is, ``constraints`` are the values of the constraints'
-    metrics, ``violation`` the largest violation (<= 0 holds).
+    ``loss`` is how much worse its objective is than the mixture's, ``constraints`` are the values of the constraints'
+    metrics, and ``violation`` is the largest violation (all constraints hold if it is <= 0).
     """
 
     value: float
@@ -132,7 +132,7 @@ class Deterministic:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """What a result was made from: pictures and reports look at it again.
+    """The input of a result, kept for pictures and reports.
 
     Attributes
     ----------
@@ -152,5 +152,5 @@ class Origin:
 
     @property
     def baseline(self) -> OracleBase:
-        """What to count the most probable class by, so that it can be compared with the result."""
+        """The oracle that counts the most probable class in the same way as the result."""
         return self.counting if self.oracle.calibrates else self.oracle

@@ -1,4 +1,4 @@
-"""`Result`, the answer of `optimize`: what was reached, what is proven, and how it looks in print and on paper."""
+"""`Result`, the answer of `optimize`: what was achieved and what is proven, as numbers, text and a report."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Result:
     confusion : Confusion
         The policy's expected confusion tensor on the rows it was fitted on.
     value, bound, gap : float
-        The objective reached, what no policy can exceed, and their distance. The bound is infinite where none
+        The value of the objective, a value that no policy can exceed, and their distance. The bound is infinite if none
         is known.
     certified : bool
         Whether the bound is a proof for all randomised classifiers on these rows, given that the probabilities are
         right: with ``confusion="calibrated"`` the calibrated ones, with ``"model"`` the model's own.
     status : {"optimal", "searched", "stalled", "max_calls", "max_seconds", "stopped"}
-        Why the walk ended: the gap is proven to be at most ``tol``; a search without proof came to its end; nothing new
-        was found before the gap closed; a budget was used up; somebody stopped it.
+        Why the method ended: the gap is proven to be at most ``tol``; a search without proof ended by itself; no
+        progress was possible before the gap closed; a budget was used up; the callback or Ctrl-C stopped it.
     constraints : tuple of ConstraintRecord
     history : tuple of Record
         One record per iteration.
@@ -52,20 +52,20 @@ class Result:
     problem : str
         What was solved, in words.
     calibration : Report or None
-        How the probabilities were calibrated, and what that did; None where they were used as they are.
+        How the probabilities were calibrated, and the effect; None if they were used as given.
     calibrated : Calibrated or None
-        Where labels are counted: value and proven bound of the calibrated problem that guided the search.
+        With counted labels: the value and proven bound of the calibrated problem that guided the search.
     expected : Judgement or None
         On new rows: ``value``, ``low``, ``high`` and ``constraints`` with 95 % intervals, from folds in which the
-        policy was fitted on the other rows. None unless it was asked for; ``expected_note`` says why where it could
-        not be had.
+        policy was fitted on the other rows. None unless it was asked for; if it could not be computed,
+        ``expected_note`` says why.
     confidence : Confidence or None
         How each constraint was confirmed on rows kept apart, if ``confidence`` was asked for.
     deterministic : Deterministic or None
-        What ``randomize="never"`` reaches; None where the policy has one rule per cell anyhow.
+        What ``randomize="never"`` achieves; None if the policy has only one rule per cell anyway.
     origin : Origin or None
-        The problem and the rows that it was solved on, for `report` and pictures. A pickle leaves it out, so that a
-        saved result does not carry the data.
+        The problem and the rows that it was solved on, for `report` and pictures. It is not pickled, so that a saved
+        result does not contain the data.
     groups : Groups or None
         What `by_group` needs; None without attributes, or for rows that are not in memory.
 
@@ -105,11 +105,11 @@ class Result:
 
     @cached_property
     def counted(self) -> Judgement | None:
-        """The same policy by counted labels on the same rows, with 95 % intervals; None where they are not at hand."""
+        """The same policy evaluated by counted labels on the same rows, with 95 % intervals; None without the rows."""
         return None if self._judge is None else self._judge()
 
     def with_provenance(self, **more: Any) -> Result:
-        """Return the result with more said in its policy's provenance."""
+        """Return the result with entries added to its policy's provenance."""
         if not isinstance(self.policy, Policy):
             return self  # models are saved in another way
         said = {name: plain(value) for name, value in more.items()}
@@ -117,7 +117,7 @@ class Result:
         return replace(self, policy=policy)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle what the rows say in place of the rows."""
+        """Pickle what was computed from the rows instead of the rows."""
         return {**self.__dict__, "counted": self.counted, "_judge": None, "origin": None}
 
     @property
@@ -141,11 +141,11 @@ class Result:
     def report(
         self, path: str | os.PathLike[str], *, title: str | None = None, made_by: str | None = None
     ) -> None:
-        """Write a report as one self-contained HTML file, which appears whole or not at all.
+        """Write a report as one self-contained HTML file, completely or not at all.
 
-        It tells what was asked for, what was reached and can be expected, before and after for each class and group,
-        what each constraint costs, the trade-offs, how well calibrated the probabilities are, and what the policy does.
-        It needs the extra ``plot`` (matplotlib and Jinja2).
+        The report shows what was asked for, what was achieved and what to expect on new rows, before and after for each
+        class and group, what each constraint costs, the trade-offs, how well calibrated the probabilities are, and what
+        the policy does. It needs the extra ``plot`` (matplotlib and Jinja2).
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class Result:
         title : str, optional
             The heading; the objective by default.
         made_by : str, optional
-            The command or code that makes the report again; code for `optimize` by default.
+            The command or code that reproduces the report; code for `optimize` by default.
 
         Examples
         --------
@@ -167,27 +167,28 @@ class Result:
         ...     "g_mean" in (pathlib.Path(folder) / "report.html").read_text(encoding="utf-8")
         True
         """
-        # The report is drawn from results, so it is a room further up; only this door opens it.
+        # The report is made from results, so its room is above this one and is imported only here.
         from metricfit.report.page import write_report
 
         write_report(self, path, title=title, made_by=made_by)
 
     def by_group(self, metrics: Any = None, over: Any = None) -> Any:
-        """Return what the policy does to each group of the rows it was fitted on, as a pandas frame.
+        """Return metrics of the policy on each group of its tuning rows, as a pandas frame.
 
         Parameters
         ----------
         metrics : Metric, its text, or list of them, optional
-            What to look at; by default the rates that objective and constraints compare over groups, and accuracy.
+            What to compute; by default the rates that objective and constraints compare over groups, and accuracy.
         over : str or list of str, optional
-            The attributes that make the groups; by default all of them.
+            The attributes that define the groups; by default all of them.
 
         Returns
         -------
         pandas.DataFrame
             One row for each group, and columns (field, metric). The fields are ``"before"`` (the most probable class),
             ``"value"``, its 95 % interval ``"low"`` and ``"high"`` where the metric is a share of rows, and ``"rows"``,
-            the rows that it is a share of. ``frame["value"]`` has the form of ``by_group`` of fairlearn's MetricFrame.
+            the number of rows in its denominator. ``frame["value"]`` has the same shape as ``by_group`` of fairlearn's
+            MetricFrame.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The policy that a walk ends with: its mixture of rules or models, and the rules that decide alone."""
+"""The policy that a walk ends with: its mixture of rules or models, and the deterministic rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from metricfit.types import FloatArray
 def policy_of(
     program: Program, walk: Walk, best: Iterate
 ) -> tuple[Policy | ModelPolicy, FloatArray, FloatArray]:
-    """Return the mixture as a policy, with the weights (cells, vertices) and u that it really has."""
+    """Return the mixture as a policy, with its exact weights (cells, vertices) and u."""
     cells, count = len(program.axes.cells), len(walk.vertices)
     weights = np.zeros((cells, count))
     weights[:, : best.weights.shape[-1]] = np.atleast_2d(best.weights)
@@ -41,7 +41,7 @@ def policy_of(
 
 
 def with_single(program: Program, oracle: OracleBase, policy: Policy) -> tuple[Policy, FloatArray | None]:
-    """Return a policy with its rules that decide alone, without a weight where they are new, and their u."""
+    """Return a policy with its deterministic rules, which have weight 0 if they are new, and their u."""
     sample = oracle.sample() if any(len(mixture) > 1 for mixture in policy.rules) else None
     if sample is None:
         return policy, None
@@ -58,7 +58,7 @@ def with_single(program: Program, oracle: OracleBase, policy: Policy) -> tuple[P
 
 
 def alone_of(program: Program, u: FloatArray, mixed: float) -> Deterministic:
-    """Return what rules that decide alone reach at u, beside the value of the mixture."""
+    """Return what the deterministic rules achieve at u, compared with the value of the mixture."""
     value = program.value(u)
     return Deterministic(
         program.sign * value + 0.0,
@@ -71,7 +71,7 @@ def alone_of(program: Program, u: FloatArray, mixed: float) -> Deterministic:
 def _model_policy(
     program: Program, walk: Walk, weights: FloatArray, used: list[Any], places: list[int]
 ) -> ModelPolicy:
-    """Return the mixture as a policy over the models that the vertices hold."""
+    """Return the mixture as a policy over the models of the vertices."""
     kept = np.flatnonzero(weights.any(axis=0))
     index = {int(t): m for m, t in enumerate(kept)}
     models = []

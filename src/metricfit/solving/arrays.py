@@ -63,21 +63,21 @@ def optimize(
     Parameters
     ----------
     proba : array or frame of shape (N, n), or `scores`
-        Class probabilities, float32 or float64; anything else is copied. Best from rows the model was not
-        trained on. The columns of a frame are matched with the classes by their names.
+        Class probabilities, float32 or float64; other types are copied. The model should not have been trained on these
+        rows. The columns of a frame are matched with the classes by name.
     y : array of shape (N,)
-        Labels; None where ``proba`` is a table that names them.
+        Labels; None if ``proba`` is a table that contains them.
     objective : Metric, str or callable
         What to optimise: a metric, its name, its text, or a function of the n x k confusion matrix (higher is
         better).
     constraints : list of Constraint or str, default=()
-        What to keep, for example ``[mf.precision("fraud") >= 0.9]``.
+        Constraints to keep, for example ``[mf.precision("fraud") >= 0.9]``.
     classes : list, optional
-        Labels of the columns; 0..n-1 when ``y`` is integer, else the sorted labels. A `CalibrationWarning` tells where
+        Labels of the columns; 0..n-1 if ``y`` is integer, else the sorted labels. A `CalibrationWarning` is issued if
         another order fits the labels far better.
     decisions : list, optional
-        Labels of the decisions, by default the classes; others, such as ``"review"``, are decisions that are
-        no class.
+        Labels of the decisions, by default the classes. They may include decisions that are not classes, such as
+        ``"review"``.
     sensitive_features : frame or array, optional
         Attributes of each row. The policy may treat each combination of their values differently.
     sample_weight : array of shape (N,), optional
@@ -85,39 +85,39 @@ def optimize(
     method : str or Method, default="auto"
         ``"auto"``, or the name of a method.
     confusion : {"labels", "calibrated", "model"}, default="labels"
-        Count labels; or calibrate the probabilities on them and count these as soft labels; or trust the probabilities
-        as they are. With soft labels the bound is a proof, given that the probabilities are right.
+        Count labels; or calibrate the probabilities on the labels and use them as soft labels; or use the probabilities
+        as given as soft labels. With soft labels the bound is a proof, given that the probabilities are right.
     oracle : "plugin" or an oracle, default="plugin"
-        How a linear loss is minimised; an oracle of your own, or a `RetrainOracle`, has the labels and weights of
-        these rows.
+        How a linear loss is minimised. A `RetrainOracle`, or an oracle of your own, must use the same labels and
+        weights.
     blind : bool, default=False
-        Whether the policy must not see the attributes. Constraints are on groups all the same, so ``proba`` must be
-        the probabilities of each cell and class together, P(cell, class | x), of shape (N, cells, classes): cells are
-        the observed combinations of attribute values, sorted. Decisions on new rows need these probabilities only.
+        Whether the policy must not see the attributes, although constraints are on groups. ``proba`` must then be the
+        joint probabilities of cell and class, P(cell, class | x), of shape (N, cells, classes), where cells are the
+        observed combinations of attribute values, sorted. Decisions on new rows need only these probabilities.
     missing : {"error", "cell"}, default="error"
-        Refuse rows that lack an attribute, or give them a cell of their own, with the value ``"(missing)"``.
+        Refuse rows that lack an attribute, or give them a separate cell, with the value ``"(missing)"``.
     unseen : {"error", "overall"}, default="error"
-        What the policy does with rows of attribute values that are not there now: refuse them, or decide them by the
-        rule that is best for all rows together, under the constraints that need no attributes.
+        What the policy does with new rows whose attribute values do not occur in these rows: refuse them, or decide
+        them by the rule that is best for all rows together, under the constraints that need no attributes.
     expect : bool, default=False
-        Also find out what to expect on new rows, `Result.expected`: the fit is done again on the other rows of each of
-        three folds, which takes about as long as one or two more solves.
+        Also estimate what to expect on new rows, `Result.expected`: for each of three folds, the policy is fitted again
+        on the other rows. This takes about as long as one or two more solves.
     confidence : float, optional
-        0.95: all constraints together hold on the population with this confidence. Three quarters of the rows are
-        kept from the fit and test it, see `Result.confidence`. With 0.5 (or less) new rows break some constraint about
-        as often as not: neither too bold nor too cautious. Folds tell, and no row is kept from the fit.
+        With 0.95, all constraints together hold on the population with this confidence: three quarters of the rows are
+        held out from the fit to test it, see `Result.confidence`. With 0.5 (or less), new rows break some constraint
+        about as often as not: neither too bold nor too cautious. This is estimated by folds, and no rows are held out.
     tol : float, default=1e-4
         Stop when value and bound are this close.
     max_calls, max_seconds : optional
-        Budgets of oracle calls and time; the best found so far is returned.
+        Budgets of oracle calls and time; when they are used up, the best policy so far is returned.
     n_jobs : int, optional
         Threads of the plug-in oracle; -1 for all cores.
     random_state : int, optional
-        Seed of the methods that draw.
+        Seed of methods that use random numbers.
     start : Result or Policy, optional
-        Rules to start from, for example of a similar problem.
+        Rules to start from, for example those of a similar problem.
     callback : callable, optional
-        Called with each `Record`; anything true that it returns stops the search.
+        Called with each `Record`; the search stops if it returns a true value.
     verbose : int, default=0
         Print a line per iteration to standard error.
 
@@ -128,7 +128,7 @@ def optimize(
     Raises
     ------
     InfeasibleError
-        When no policy keeps all constraints.
+        If no policy keeps all constraints.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def optimize(
     if asked is not plugin:
         _check_same_rows(asked, plugin)
     judged = partial(with_expected, problem, asked, options=options) if expect else None
-    # A blind policy sees no attribute, so none is unseen.
+    # A blind policy sees no attributes, so no value can be unseen.
     return answered(problem, asked, options, confidence, "error" if blind else unseen, plugin, judged)
 
 
@@ -200,7 +200,7 @@ def answered(
     plugin : OracleBase, optional
         The plug-in oracle on the same rows, by default the oracle itself.
     judged : callable, optional
-        Adds to a result what to expect on new rows; not asked where a confidence is, which tells more.
+        Adds to a result what to expect on new rows; not called with a confidence, whose held-out rows tell more.
     """
     plugin = oracle if plugin is None else plugin
     if confidence is None or not problem.constraints:  # without limits there is nothing to confirm
@@ -209,7 +209,7 @@ def answered(
     else:
         if not isinstance(oracle, PluginOracle):
             raise ValueError(
-                "confidence needs rows in memory, of which some are kept from the fit; pass arrays, or a part of the "
+                "confidence needs rows in memory, because it holds out some of them; pass arrays, or a part of the "
                 "rows"
             )
         if confidence <= EVEN:
@@ -238,7 +238,7 @@ def answered(
 
 
 def _check_same_rows(oracle: OracleBase, given: OracleBase) -> None:
-    """Raise if an oracle counts labels of other rows than those given. Soft labels may be any."""
+    """Raise if an oracle counts labels of other rows than those given. Soft labels are not checked."""
     if oracle.exact or given.exact:
         return
     if oracle.axes.classes != given.axes.classes:

@@ -1,4 +1,4 @@
-"""`solve`, the one door: a problem, an oracle and options in, a result out."""
+"""`solve`, the single entry point: from a problem, an oracle and options to a result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULTS = Options()
 
 
 def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Result:
-    """Solve a problem with an oracle and put the answer into natural signs: the one door of `optimize` and all others.
+    """Solve a problem with an oracle and return the result in natural signs; `optimize` and all others call this.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Results for new rows: confirmed by rows kept apart or by folds, or with what to expect of them."""
+"""Results for new rows: confirmed by held-out rows or by folds, or with what to expect there."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from metricfit.trust.expected import expected
 from metricfit.trust.judgement import judge
 from metricfit.trust.path import Refit
 
-#: A search on counted labels takes time in proportion to the rows, in each fold: of 1,000,000 x 10 eleven times as long
-#: as the solve itself. The sample of 50,000 rows says the same within its interval.
+#: In each fold, a search on counted labels takes time in proportion to the rows: with 1,000,000 x 10, eleven times as
+#: long as the solve itself. A sample of 50,000 rows gives the same values within its intervals.
 MOST_SEARCHED = 200_000
-#: So many probabilities are few: of 2,000 x 2 the folds take a tenth less time with mixtures as they come, of
-#: 20,000 x 5 as much, of 100,000 x 5 under a limit a little more.
+#: Up to so many probabilities, mixtures of many rules are not simplified in the folds. With 2,000 x 2 this takes a
+#: tenth less time, with 20,000 x 5 the same, with 100,000 x 5 under a limit a little more.
 FEW_ENTRIES = 50_000
 
 
 def confirmed(
     problem: Problem, oracle: PluginOracle, kept: Rows, level: float, options: Options = DEFAULTS
 ) -> Result:
-    """Return the result of the boldest policy on the oracle's rows whose constraints the kept rows confirm."""
+    """Return the result of the boldest policy on the oracle's rows whose constraints the held-out rows confirm."""
     calibrated = _calibrated(oracle, options)
     refit = _refit(oracle, calibrated, options)
     result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit, not oracle.exact)
@@ -76,21 +76,21 @@ def confirmed_by_folds(problem: Problem, oracle: PluginOracle, options: Options 
 
 
 def _calibrated(oracle: PluginOracle, options: Options) -> PluginOracle | None:
-    """Return the calibrated oracle whose policies are tried, where labels are counted and no method is asked for.
+    """Return the calibrated oracle whose policies are tested, if labels are counted and no method is asked for.
 
-    Its policies are less moved by the luck of the tuning rows, and it is other rows that have the last word on limits.
+    Its policies overfit the tuning rows less, and the limits are tested on other rows anyway.
     """
     return oracle.calibrated() if not oracle.exact and options.method == "auto" else None
 
 
 def _refit(oracle: PluginOracle, calibrated: PluginOracle | None, options: Options) -> Refit:
-    """Return what solves a problem from a start."""
+    """Return a function that solves a problem from a start."""
     guide = oracle if calibrated is None else calibrated.soft()
 
     def refit(asked: Problem, start: Any) -> Result:
         again = replace(options, start=start, callback=None, verbose=0, derandomise=False)
         with warnings.catch_warnings():
-            if calibrated is not None:  # labels that the fit has not seen judge the calibration too
+            if calibrated is not None:  # labels that the fit has not seen test the calibration too
                 warnings.simplefilter("ignore", CalibrationWarning)
             return solve(asked, guide, again)
 
@@ -104,7 +104,7 @@ def _as_asked(
     calibrated: PluginOracle | None,
     result: Result,
 ) -> Result:
-    """Return a result of limits that leave room as one of the limits asked for, on the whole rows."""
+    """Return a result for tightened limits as one for the original limits, on all rows."""
     # Solved without limits there are no prices; a start that leans to one limit has a constraint more.
     prices = [record.price for record in result.constraints][: len(problem.constraints)]
     prices = prices or [0.0] * len(problem.constraints)
@@ -122,7 +122,7 @@ def _as_asked(
 
 
 def _by_labels(problem: Problem, whole: PluginOracle, result: Result) -> Result:
-    """Return a result as one of the counted labels of all rows, which knows no bound."""
+    """Return a result evaluated by the counted labels of all rows, without a bound."""
     confusion = Decided.by(result.policy, whole.rows).evidence().confusion
     made = replace(
         result,
@@ -151,22 +151,22 @@ def with_expected(
 ) -> Result:
     """Return a result with what to expect on new rows; the oracle is the one that it was solved with.
 
-    Data that is not in memory, and more rows than `MOST_SEARCHED` whose labels are counted, are judged by the sample
-    that the oracle keeps. The callback of the options is for
-    the solve itself; ``callback`` is called after each step in a fold, and may raise to give up.
+    For data that is not in memory, and for more than `MOST_SEARCHED` rows with counted labels, the sample that the
+    oracle keeps is used. The callback of the options is for the solve itself; ``callback`` is called after each step in
+    a fold, and may raise to give up.
     """
     rows = judging_rows(oracle)
     if isinstance(result.policy, ModelPolicy) or rows is None:
-        why = "not judged: an oracle of your own, or one that retrains, has no rows to deal to folds"
+        why = "unknown: an oracle of your own, or one that retrains, has no rows to split into folds"
         return replace(result, expected_note=why)
     if len(rows) > MOST_SEARCHED and not (oracle.calibrates or oracle.exact):
         rows = oracle.sample() or rows
     kind: Counting = "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels"
     seconds = None if options.max_seconds is None else options.max_seconds / 2
-    # A mixture of many rules is judged as well as one of few. Where rows are many, few rules save more time than they
-    # take to find: each rule of a mixture is counted by labels.
+    # For evaluation a mixture of many rules is as good as one of few. With many rows, finding few rules saves time,
+    # because each rule of a mixture is counted by labels.
     many = rows.proba.size > FEW_ENTRIES
-    # The rules that were found on all rows are where to start from, so few calls are needed.
+    # Starting from the rules found on all rows, few calls are needed.
     again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=callback, verbose=0)
 
     def refit(some: Rows) -> Policy:
@@ -176,7 +176,7 @@ def with_expected(
 
     note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"
     found = expected(problem, rows, refit, note=note)
-    why = "" if found is not None else "in no fold does a policy keep all constraints"
+    why = "" if found is not None else "no fold has a policy that keeps all constraints"
     made = replace(result, expected=found, expected_note=why)
     return made if found is None else made.with_provenance(**found.provenance())
 

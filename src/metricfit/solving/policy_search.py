@@ -1,4 +1,4 @@
-"""The search for a policy: calibration, walk and choice of the answer, without what is told about it afterwards."""
+"""The search for a policy: calibration, walk and choice of the answer, without the evaluation afterwards."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Found:
     walk : Walk
         The walk whose vertices it mixes.
     outcome : Outcome
-        What the method ended with; the policy is another one where the labels prefer a plain rule or a direct search.
+        The outcome of the method; the policy differs from it if a plain rule or a direct search is preferred.
     history : tuple of Record
         One for each iteration, and one for such a policy.
     method : Method
-        What was run.
+        The method that was run.
     asked : OracleBase
-        The oracle that it asked, calibrated where that was needed.
+        The oracle that it used, calibrated if that was needed.
     """
 
     policy: Policy | ModelPolicy
@@ -52,9 +52,9 @@ class Found:
 
 
 def search(problem: Problem, given: OracleBase, options: Options, simple: bool = True) -> Found:
-    """Return the policy for a problem that the rows of an oracle ask for.
+    """Return the best policy found for a problem on the rows of an oracle.
 
-    One that is only judged, and neither shown nor deployed, need not be ``simple``, a mixture of few rules.
+    A policy that is only evaluated, and neither shown nor deployed, need not be ``simple``, a mixture of few rules.
     """
     program = problem.bind(given.axes, given.margins)
     for limit in program.limits:

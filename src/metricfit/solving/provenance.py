@@ -1,4 +1,4 @@
-"""What a result says of where it comes from: its provenance, and what judges it by counted labels."""
+"""The provenance of a result, and its evaluation by counted labels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from metricfit.trust.judgement import Judgement, judge
 
 
 def judging_rows(oracle: OracleBase) -> Rows | None:
-    """Return the rows that a policy can be judged by: all of them in memory, else a sample; None if there are none."""
+    """Return the rows to evaluate a policy on: all if they are in memory, else a sample; None if there are none."""
     return oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
 
 
 def judge_of(problem: Problem, oracle: OracleBase, policy: Any) -> Callable[[], Judgement | None] | None:
-    """Return what judges a policy by counted labels when somebody asks; None where rows are not at hand."""
+    """Return a function that evaluates a policy by counted labels when called; None without rows."""
     if isinstance(policy, ModelPolicy) or oracle.n_rows is None:
         return None
 
@@ -37,7 +37,7 @@ def judge_of(problem: Problem, oracle: OracleBase, policy: Any) -> Callable[[], 
 
 
 def provenance_of(problem: Problem, oracle: OracleBase, result: Result) -> dict[str, Any]:
-    """Return what a policy file says of the solve that its policy comes from."""
+    """Return what a policy file records about the solve that its policy comes from."""
     return {
         "objective": str(problem.objective),
         "direction": "maximize" if problem.sign < 0 else "minimize",

@@ -1,4 +1,4 @@
-"""Rows with attribute values that were not there in fit: the rule that is best for all rows together."""
+"""Rows with attribute values that did not occur in fit: the rule that is best for all rows together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from metricfit.policy import Policy
 from metricfit.problem import Problem
 from metricfit.result import Result
 
-# The one value that each attribute has where all rows are one group.
+# The single value of each attribute if all rows are one group.
 EVERYBODY = "overall"
 
 Again = Callable[[Sequence[Constraint], dict[str, str]], Result]
@@ -26,8 +26,8 @@ Again = Callable[[Sequence[Constraint], dict[str, str]], Result]
 def with_overall(result: Result, problem: Problem, again: Again) -> Result:
     """Return the result with a policy that also decides rows of cells not seen in fit.
 
-    A row of no known group is in no constraint on groups, so the rule is the best for all rows together, under the
-    constraints that need no attributes.
+    Constraints on groups do not apply to a row of no known group, so the rule is the best for all rows together, under
+    the constraints that need no attributes.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ def with_overall(result: Result, problem: Problem, again: Again) -> Result:
     problem : Problem
         Its objective and constraints.
     again : callable
-        Solves for the same objective with other constraints, all rows having the same attributes.
+        Solves the problem with other constraints, as if all rows had the same attributes.
     """
     policy = result.policy
     if not isinstance(policy, Policy):
         raise ValueError(
-            "unseen='overall' needs the plug-in oracle; models of an oracle that retrains have no such rule"
+            "unseen='overall' needs the plug-in oracle; an oracle that retrains has no such rule"
         )
     if not policy.axes.cells.names:
         return result
@@ -49,8 +49,8 @@ def with_overall(result: Result, problem: Problem, again: Again) -> Result:
     one = Axes(axes.classes, axes.decisions, Cells(tuple(same), (tuple(same.values()),)))
     if not _makes_sense(problem.objective, one):
         raise ValueError(
-            f"unseen='overall': the objective {problem.objective} is about named values of attributes, so there is no "
-            "rule that is best for all rows together; use unseen='error'"
+            f"unseen='overall': the objective {problem.objective} refers to certain values of attributes, so there is "
+            "no rule that is best for all rows together; use unseen='error'"
         )
     alone = Axes(axes.classes, axes.decisions)
     kept = [c for c in problem.constraints if _makes_sense(c.metric, alone)]
@@ -58,7 +58,7 @@ def with_overall(result: Result, problem: Problem, again: Again) -> Result:
         found = again(kept, same)
     except InfeasibleError:
         warnings.warn(
-            "unseen='overall': no one rule for all rows keeps the constraints "
+            "unseen='overall': no single rule for all rows keeps the constraints "
             f"{', '.join(map(str, kept))}, so rows of unseen values are decided without them",
             stacklevel=4,
         )
@@ -67,7 +67,7 @@ def with_overall(result: Result, problem: Problem, again: Again) -> Result:
 
 
 def _makes_sense(metric: Metric, axes: Axes) -> bool:
-    """Whether a metric can be computed where all rows are in one cell."""
+    """Whether a metric can be computed if all rows are in one cell."""
     try:
         metric.bind(Binding.of(axes, np.full((1, axes.n), 1 / axes.n)))
     except ValueError:

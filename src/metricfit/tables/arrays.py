@@ -42,7 +42,7 @@ def numbers(column: Any, name: str) -> Any:
         values = array.tolist()
         bad = [row for row, value in enumerate(values) if not _is_number(value)]
         if not bad:
-            raise ValueError(f"column {name!r} must hold numbers; it holds texts such as {values[0]!r}")
+            raise ValueError(f"column {name!r} must hold numbers; it holds strings such as {values[0]!r}")
         strange = some(dict.fromkeys(values[row] for row in bad))
         raise ValueError(
             f"column {name!r} must hold numbers; it holds {strange} in {rows_text(np.array(bad))}; repair or "
@@ -52,7 +52,7 @@ def numbers(column: Any, name: str) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value is a number, or a text that is one in a column with other texts."""
+    """Return whether a value is a number, or a string that is a number in a column of strings."""
     try:
         float(value)
     except (TypeError, ValueError):
@@ -89,7 +89,7 @@ def divided(proba: FloatArray) -> FloatArray:
 
 
 def checked(proba: FloatArray, names: Sequence[str]) -> FloatArray:
-    """Return probabilities; raise naming the rows that hold none, and what to do about those that do not sum to 1."""
+    """Return probabilities; raise an error that names invalid rows, and says what to do if they do not sum to 1."""
     with np.errstate(invalid="ignore"):
         sums = proba.sum(axis=1, dtype=np.float64)
         off = (np.abs(sums - 1) > SUM_TOLERANCE) & (proba >= 0).all(axis=1) & np.isfinite(sums)

@@ -1,4 +1,4 @@
-"""Columns of Parquet and Arrow files, of one file or of many that make one table, read in batches by pyarrow."""
+"""Columns of Parquet and Arrow files, one file or many that form one table, read in batches by pyarrow."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class ArrowFiles:
     Parameters
     ----------
     dataset : pyarrow.dataset.Dataset
-        The files; or one file in Arrow's layout for streams, which has to be read whole.
+        The files; or one file in Arrow's streaming format, which has to be read completely.
     path : str
-        What messages call the table.
+        The name of the table in messages.
     """
 
     dataset: Any
@@ -42,7 +42,7 @@ class ArrowFiles:
 
         if isinstance(path, ds.FileSystemDataset):
             if path._scan_options:
-                raise ValueError("path is a filtered data set; write the rows it keeps to files of their own")
+                raise ValueError("path is a filtered data set; write the remaining rows to separate files")
             return cls(path, "path")
         several = isinstance(path, list | tuple)
         paths, kind = _paths(path)
@@ -125,10 +125,10 @@ class ArrowFiles:
                                 _refuse_nulls(batch.column(name), name, shown, first)
                         first += batch.num_rows
                         yield pa.Table.from_batches([batch])
-                # pyarrow ends early, without a word, where the pages of a column are damaged.
+                # pyarrow ends early, without an error, if the pages of a column are damaged.
                 if first != (said := file.count_rows()):
                     raise ValueError(
-                        f"{shown}: it says that it has {said} rows, of which {first} can be read; it is damaged. "
+                        f"{shown}: it should have {said} rows, of which only {first} can be read; it is damaged. "
                         "Write it again"
                     )
 
@@ -186,7 +186,7 @@ def _arrow_batches(handle: Any, names: list[str], rows: int) -> Iterator[Any]:
 
 @contextmanager
 def _reading(path: str, kind: str = "") -> Iterator[None]:
-    """Blame what pyarrow says on the file."""
+    """Add the file to the errors of pyarrow."""
     try:
         yield
     except UNREADABLE as error:

@@ -36,13 +36,13 @@ def unreadable(kind: str, error: Exception, prefix: str = "") -> ValueError:
     Examples
     --------
     >>> print(unreadable("CSV", ValueError("no header."), "a.csv: "))
-    a.csv: it cannot be read as CSV: no header; check that the file is complete and its ending right
+    a.csv: it cannot be read as CSV: no header; check that the file is complete and its ending is right
     """
     told = str(error).rstrip(".")
     if isinstance(error, UnicodeDecodeError):
-        told = f"byte 0x{error.object[error.start]:02x} is no text in UTF-8; save the table as UTF-8"
+        told = f"byte 0x{error.object[error.start]:02x} is not valid UTF-8; save the table as UTF-8"
     return ValueError(
-        f"{prefix}it cannot be read as {kind}: {told}; check that the file is complete and its ending right"
+        f"{prefix}it cannot be read as {kind}: {told}; check that the file is complete and its ending is right"
     )
 
 

@@ -28,7 +28,9 @@ def format_of(path: str | os.PathLike[str]) -> Format:
     """
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
-        raise ValueError(f"{path}: tables are told apart by their ending; known: {', '.join(FORMATS)}")
+        raise ValueError(
+            f"{path}: the ending of its name does not tell its format; known: {', '.join(FORMATS)}"
+        )
     if FORMATS[suffix] != "csv":
         arrow(path)
     return FORMATS[suffix]

@@ -34,7 +34,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         # A device such as /dev/null would be replaced by a plain file, for the whole system.
-        raise ValueError(f"{os.fspath(path)!r} is no plain file; give the name of a file to write")
+        raise ValueError(f"{os.fspath(path)!r} is not a regular file; give the name of a file to write")
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "No such folder; create it first", os.fspath(target.parent))
     # In the same folder, because a file can be moved into place in one step only within a file system.

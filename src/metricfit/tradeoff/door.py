@@ -1,4 +1,4 @@
-"""`frontier`: what the objective reaches at each level of a constraint, for little more than a few solves."""
+"""`frontier`: the best value of the objective at each level of a constraint, for little more than a few solves."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ def frontier(
 ) -> Frontier:
     """Trade an objective against a constraint: the best policy at each of several limits.
 
-    The rows are checked and calibrated once, and every level starts from the rules of those before it, so that many
-    levels cost little more than a few. A policy that keeps a stricter limit is a candidate for a looser one, so the
-    values are monotone.
+    The rows are checked and calibrated once, and every level starts from the rules of earlier levels, so many levels
+    cost little more than a few. A policy that keeps a stricter limit is a candidate for a looser one, so the values are
+    monotone.
 
     Parameters
     ----------
     proba, y, objective
         As in `optimize`.
     constraint : Metric, Constraint or str, or a list of them
-        What is traded: a metric such as ``mf.precision("fraud")``, whose direction says on which side its limit is, or
-        a comparison such as ``mf.coverage("fraud") <= 0.1``, whose own limit is not used. Several make a grid.
+        The constraint whose limit varies: a metric such as ``mf.precision("fraud")``, whose direction makes the limit a
+        floor or a ceiling, or a comparison such as ``mf.coverage("fraud") <= 0.1``, whose own limit is ignored. Several
+        make a grid.
     levels : int or list of numbers, or a list of lists for a grid
-        The limits; a number asks for that many from the loosest limit that matters to the strictest one that can be
-        kept.
+        The limits; an integer asks for so many limits, from the loosest that matters to the strictest that can be kept.
     constraints : list of Constraint or str
         Constraints that every level keeps.
     classes, decisions, sensitive_features, sample_weight, method, confusion, tol, n_jobs, random_state, start, verbose
         As in `optimize`; the first level that is solved begins at ``start``.
     expect : bool
-        Also find out what to expect on new rows at each level: the frontier is traced again without each of three
+        Also estimate what to expect on new rows at each level: the frontier is computed again without each of three
         folds.
     max_calls, max_seconds : optional
         Budgets of each level.

@@ -1,4 +1,4 @@
-"""What is traded and its levels, as they are asked for."""
+"""The traded constraints and their levels, read from the arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TradedLike = Metric | Constraint | str
 
 
 def traded_constraints(constraint: TradedLike | Sequence[TradedLike]) -> tuple[Constraint, ...]:
-    """Read what is traded as constraints; their limits say nothing."""
+    """Read the traded constraints; their own limits are ignored."""
     if isinstance(constraint, Metric | Constraint | str) or not isinstance(constraint, Iterable):
         return (_one(constraint),)
     given = list(constraint)
@@ -32,8 +32,8 @@ def _one(given: TradedLike) -> Constraint:
         raise ValueError(f"constraint must be a metric or a comparison, got {given!r}")
     if not read.direction:
         raise ValueError(
-            f"constraint: {read} has no direction, so that a limit could be on either side; give a comparison such as "
-            f"{read} <= 0.1, whose number is not used"
+            f"constraint: {read} has no direction, so its limit could be a floor or a ceiling; give a comparison "
+            f"such as {read} <= 0.1, whose number is ignored"
         )
     return compare(read, ">=" if read.direction > 0 else "<=", 0.0)
 
@@ -57,7 +57,7 @@ def grid_of(levels: Any, traded: Sequence[Constraint]) -> list[list[float]]:
 
 
 def anchors(order: Sequence[tuple[float, ...]], count: int) -> list[tuple[float, ...]]:
-    """Return the levels that are solved: the loosest, the strictest, and those that part the way into equal pieces.
+    """Return the levels that are solved: the loosest, the strictest, and levels at equal distances between them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a trade-off came to: a point for each level of the traded constraints, and all of them as a `Frontier`."""
+"""The outcome of a trade-off: a `Point` for each level of the traded constraints, and all of them as a `Frontier`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metricfit.result import Result
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One level of each traded constraint, and what was reached there.
+    """One level of each traded constraint, and its result.
 
     It has all that its result has: ``point.value`` is ``point.result.value``.
 
@@ -22,10 +22,10 @@ class Point:
     levels : tuple of float
         The limit of each traded constraint.
     result : Result or None
-        None where no policy keeps the limits.
+        None if no policy keeps the limits.
     achievable : tuple of float
-        Where no policy keeps the limits, the values of the traded metrics closest to them that were reached together;
-        else those of the result.
+        The values of the traded metrics in the result; if no policy keeps the limits, the closest values that are
+        achievable together.
     """
 
     levels: tuple[float, ...]
@@ -46,16 +46,17 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """What the objective reaches at each level of one or more constraints.
+    """The best value of the objective at each level of one or more constraints.
 
-    It is a sequence of `Point`, from the loosest level to the strictest (of a grid, the last constraint moves first).
+    It is a sequence of `Point`, from the loosest level to the strictest (in a grid, the last constraint varies
+    fastest).
 
     Attributes
     ----------
     problem : Problem
         The objective and the constraints that all levels share.
     traded : tuple of Constraint
-        The constraints whose limits move; their own limits are the first levels.
+        The constraints whose limits vary; their own limits are the first levels.
     points : tuple of Point
     passes : int
         How often the rows were read to count a rule, in all levels together.
@@ -86,11 +87,11 @@ class Frontier:
         return self.points[place]
 
     def to_frame(self) -> Any:
-        """Return a pandas frame with a row for each level, those that cannot be kept included.
+        """Return a pandas frame with a row for each level, including those that cannot be kept.
 
         Columns: the level and the value of each traded metric, the objective's value, its bound and the price of each
-        traded constraint, the status (``"infeasible"`` where no policy keeps the level), and where it was asked for
-        what to expect on new rows: ``expected``, ``low`` and ``high``.
+        traded constraint, the status (``"infeasible"`` if no policy keeps the level), and, if asked for, what to expect
+        on new rows: ``expected``, ``low`` and ``high``.
 
         Examples
         --------

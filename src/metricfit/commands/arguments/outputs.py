@@ -1,4 +1,4 @@
-"""Where a command writes: files that are not overwritten unasked, and JSON in place of text."""
+"""Where a command writes: files, overwritten only with ``--force``, and JSON instead of text."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from metricfit.tables.formats import Format, format_of
 
 def add_json(parser: ArgumentParser) -> None:
     """Declare ``--json``."""
-    parser.add_argument("--json", action="store_true", help="print JSON for scripts in place of text")
+    parser.add_argument("--json", action="store_true", help="print JSON for scripts instead of text")
 
 
 def add_force(parser: ArgumentParser) -> None:
     """Declare ``--force``."""
-    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    parser.add_argument("--force", action="store_true", help="replace existing files")
 
 
 def add_table(parser: ArgumentParser) -> None:
@@ -30,13 +30,13 @@ def add_table(parser: ArgumentParser) -> None:
 
 
 def table_format(path: str) -> Format:
-    """Return the format of a table that is to be read or written; an unknown one is wrong usage."""
+    """Return the format of a table to read or write; an unknown one is a usage error."""
     with blamed_on(UsageError):
         return format_of(path)
 
 
 def check_output(path: str, *inputs: str, force: bool = False, option: str = "--out") -> None:
-    """Refuse an output that cannot be written, or is there already, before any work is done."""
+    """Refuse an output that cannot be written or already exists, before any work is done."""
     try:
         target = Path(os.path.realpath(path))
         os.stat(target)
@@ -44,13 +44,13 @@ def check_output(path: str, *inputs: str, force: bool = False, option: str = "--
         pass
     except (
         OSError
-    ) as error:  # a name that is too long, a file taken for a folder, a folder that may not be read
+    ) as error:  # a name that is too long, a file used as a folder, a folder without read permission
         raise UsageError(f"{option} {brief(path)}: {error.strerror}; give another name") from error
     if not target.parent.is_dir():
         raise UsageError(f"{option} {path}: there is no folder {str(target.parent)!r}; create it first")
-    # Writing ends with a rename, which would put a plain file in the place of a device such as /dev/null.
+    # Writing ends with a rename, which would replace a device such as /dev/null by a regular file.
     if target.exists() and not target.is_file():
-        raise UsageError(f"{option} {path}: it exists and is no plain file; give the name of a file")
+        raise UsageError(f"{option} {path}: it exists and is not a regular file; give the name of a file")
     if not os.access(target.parent, os.W_OK):
         raise UsageError(f"{option} {path}: the folder {str(target.parent)!r} cannot be written to")
     for name in inputs:
@@ -61,6 +61,6 @@ def check_output(path: str, *inputs: str, force: bool = False, option: str = "--
 
 
 def check_pictures(option: str) -> None:
-    """Refuse to begin work that ends in pictures where matplotlib or Jinja2 is missing."""
+    """Refuse to begin work that ends in pictures if matplotlib or Jinja2 is missing."""
     if find_spec("matplotlib") is None or find_spec("jinja2") is None:
         raise UsageError(f'{option} needs matplotlib and Jinja2: pip install "metricfit[plot]"')

@@ -17,7 +17,7 @@ from metricfit.messages import brief
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are the command's errors.
+    """A parser that raises `UsageError` instead of leaving the process.
 
     ``needless`` names options of other commands that this one does not need, and why.
     """
@@ -25,10 +25,10 @@ class Parser(argparse.ArgumentParser):
     needless: Mapping[str, str] = MappingProxyType({})
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse unknown options first: argparse would complain of a required one that is only misspelt."""
+        """Refuse unknown options first: argparse would complain that a required option is missing if it is misspelt."""
         self.given = {word.partition("=")[0] for word in takewhile("--".__ne__, args or ())}
         if self._subparsers is None:
-            # To argparse a word with a space in it is a value, whatever it begins with.
+            # argparse takes a word that contains a space for a value, whatever it begins with.
             for word in sorted(word for word in self.given if word.startswith("--") and " " not in word):
                 if word in self.needless:
                     self.error(f"{word} is not needed here: {self.needless[word]}")
@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Raise in place of printing the usage and leaving."""
+        """Raise instead of printing the usage and leaving."""
         if "required: COMMAND" in message:
             message = f"give a command, one of {', '.join(COMMANDS)}"
         elif "required: " in message:
@@ -46,10 +46,10 @@ class Parser(argparse.ArgumentParser):
                 names = [name for action in group._group_actions for name in action.option_strings]
                 if group.required and not self.given.intersection(names):
                     message += f", {' or '.join(names)}"
-        # An option that takes several values takes all that follow, files too.
+        # An option with several values takes everything that follows, also file names.
         hint = "; files come before the options" if "required: " in message and "SCORES" in message else ""
         if message.endswith("one argument"):
-            hint = "; a text that begins with a dash is given as --option='-...'"
+            hint = "; write a value that begins with a dash as --option='-...'"
         raise UsageError(f"{message}{hint}; see '{self.prog} --help'")
 
 

@@ -1,4 +1,4 @@
-"""The policy file of a command. It imports no metric and no solver, so that commands which need none start at once."""
+"""The policy file of a command. Nothing here imports metrics or solvers, so commands without them start quickly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is to be optimised and how: the arguments that state a problem, and the problem that they state."""
+"""The arguments that state a problem and how to solve it, and the `Problem` built from them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def add_problem(parser: ArgumentParser) -> None:
         "--missing",
         choices=("error", "cell"),
         default="error",
-        help="rows that lack an attribute: refuse them (default), or treat them as a group of its own, '(missing)'",
+        help="rows that lack an attribute: refuse them (default), or treat them as a separate group, '(missing)'",
     )
     goal = parser.add_mutually_exclusive_group(required=True)
     goal.add_argument("--maximize", metavar="TEXT", help="metric to maximize, such as g_mean")
@@ -79,14 +79,14 @@ def add_problem(parser: ArgumentParser) -> None:
         choices=CONFUSIONS,
         default="labels",
         help="count labels (default), or soft labels, with which the bound is a proof: probabilities calibrated on the "
-        "labels, or those of the model as they are",
+        "labels, or the model's probabilities as given",
     )
     add_tolerance(parser)
     parser.add_argument("--max-calls", metavar="N", type=kinds.count, help="budget of oracle calls")
     parser.add_argument("--max-seconds", metavar="S", type=kinds.seconds, help="budget of time")
-    parser.add_argument("--seed", type=kinds.seed, help="seed of the methods that draw")
+    parser.add_argument("--seed", type=kinds.seed, help="seed of methods that use random numbers")
     parser.add_argument(
-        "-v", "--verbose", action="count", default=0, help="a line per iteration, to standard error"
+        "-v", "--verbose", action="count", default=0, help="print a line per iteration to standard error"
     )
 
 
@@ -121,7 +121,7 @@ def oracle_of(options: Namespace) -> OracleBase:
 
 
 def rows_of(options: Namespace) -> Rows:
-    """Return the rows of the table in memory, checked; of a table that is larger, a sample."""
+    """Return the rows of the table in memory, checked; for a table larger than memory, a sample."""
     oracle = oracle_of(options)
     rows = oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
     assert rows is not None
@@ -139,12 +139,14 @@ def _objective(maximize: str | None, minimize: str | None) -> Metric:
         return metric
     if metric.direction == -asked:
         better, done = ("lower", "maximized") if asked > 0 else ("higher", "minimized")
-        print(f"metricfit: note: of {metric}, {better} is better; it is {done} as asked", file=sys.stderr)
+        print(
+            f"metricfit: note: for {metric}, {better} is better; it is {done} as requested", file=sys.stderr
+        )
     return Named(str(metric), metric, asked)
 
 
 def _check(problem: Problem, axes: Axes, goal: str, method: str) -> None:
-    """Refuse names that do not exist and methods that do not fit, so that later errors are about the data."""
+    """Refuse unknown names and methods that do not accept the problem, so that later errors are about the data."""
     margins = even_margins(axes)
     check_metric(goal, problem.objective, axes)
     for constraint in problem.constraints:
@@ -154,20 +156,20 @@ def _check(problem: Problem, axes: Axes, goal: str, method: str) -> None:
 
 
 def check_metric(option: str, metric: Metric, axes: Axes) -> None:
-    """Refuse a metric with names that do not exist."""
+    """Refuse a metric with unknown names."""
     with blamed_on_text(f"{option} {metric}"):
         metric.bind(Binding.of(axes, even_margins(axes)))
 
 
 def infeasible(error: InfeasibleError, problem: Problem) -> Infeasible:
-    """Return the command's error for a problem that cannot be solved, with what can be reached instead."""
+    """Return the command's error for an infeasible problem, with limits that can be kept."""
     found = "no policy keeps" if error.proven else "no policy was found that keeps"
     kind = "at all" if len(error.conflict) == 1 else "together"
     rows = [["constraint", "asked", "best alone", "nearest with the others"]]
     nearest = {}
     for constraint in problem.constraints:
         name, sign = str(constraint), -1 if constraint.sense == ">=" else 1
-        # Rounded to the loose side, so that what is shown can be kept.
+        # Rounded to the looser side, so that the limits shown can be kept.
         alone, together = (
             _loose(constraint.limit + sign * max(by, 0.0), sign)
             for by in (error.alone[name], error.violations[name])
@@ -178,7 +180,7 @@ def infeasible(error: InfeasibleError, problem: Problem) -> Infeasible:
     lines = [
         f"{found} all constraints; nothing was written",
         f"  cannot be kept {kind}: {', '.join(error.conflict)}",
-        "  What can be reached:",
+        "  What can be achieved:",
         summary.table(rows, indent="    "),
         "  Ask for limits no stricter than those in the last column, or drop a constraint. 'metricfit frontier' shows "
         "what each limit costs.",
@@ -191,7 +193,7 @@ def infeasible(error: InfeasibleError, problem: Problem) -> Infeasible:
 
 
 def _loose(limit: float, sign: int, digits: int = 4) -> float:
-    """Return a limit rounded to the side on which it is easier to keep.
+    """Return a limit rounded to the side that is easier to keep.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from metricfit.commands.errors import DataError, UsageError
 from metricfit.oracles.files.scores import ScoreFiles
 from metricfit.policy import Policy
 
-# What errors about arrays tell to do, and what it is called on the command line.
+# Advice in errors about arrays, and the same advice in terms of the command line.
 SAID_HERE = {
     "divide by the sums: normalize=True": "add --normalize to divide by the sums",
     "fit with unseen='overall'": "fit with --unseen overall",
@@ -33,7 +33,7 @@ def add_scores(parser: ArgumentParser) -> None:
         "--proba-prefix",
         metavar="P",
         default="p_",
-        help="the probability of class c is in the column Pc (default: p_)",
+        help="prefix P: the probability of class c is in the column Pc (default: p_)",
     )
     parser.add_argument(
         "--normalize", action="store_true", help="divide each row's probabilities by their sum"
@@ -41,18 +41,18 @@ def add_scores(parser: ArgumentParser) -> None:
 
 
 def add_labelled(parser: ArgumentParser) -> None:
-    """Declare what is known of labelled rows."""
+    """Declare the columns of labelled rows."""
     parser.add_argument("--label", metavar="COL", required=True, help="column of the true classes")
     parser.add_argument("--weight", metavar="COL", help="column of the weights of the rows")
 
 
 def add_attributes(parser: ArgumentParser, told: str) -> None:
-    """Declare columns of attributes, and tell what they are for."""
+    """Declare columns of attributes, with a help text that says what they are for."""
     parser.add_argument("--attribute", metavar="COL", nargs="+", action="extend", default=[], help=told)
 
 
 def add_rows(parser: ArgumentParser) -> None:
-    """Declare the rows that a problem is solved on, and what can be decided."""
+    """Declare the rows that a problem is solved on, and the decisions."""
     add_scores(parser)
     add_labelled(parser)
     add_attributes(parser, "column of an attribute of the rows, such as region; may be given several times")
@@ -62,7 +62,7 @@ def add_rows(parser: ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        help="all decisions, by default the classes; others, such as review, are decisions that are no class",
+        help="all decisions (default: the classes); they may include some that are not classes, such as review",
     )
 
 
@@ -86,14 +86,14 @@ def score_table(
     attributes : sequence of str
         Columns of attributes.
     policy : Policy, optional
-        What the rows are for: its classes and attributes there must be. By default the classes are those that
-        the columns name.
+        The policy that the rows are for: its classes and attributes must be in the table. Without it, the column names
+        define the classes.
     copied : sequence of (option, column)
-        Other columns that will be asked for.
+        Other columns that will be read.
     """
     prefix = options.proba_prefix
     if not prefix:
-        raise UsageError("--proba-prefix is empty; give what the names of the probability columns begin with")
+        raise UsageError("--proba-prefix is empty; give the prefix of the names of the probability columns")
     if not os.path.isdir(options.scores):
         table_format(options.scores)
     fitted = () if policy is None else policy.axes.cells.names
@@ -119,7 +119,7 @@ def score_table(
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Blame errors about a table's content on its file, and speak of options."""
+    """Attribute errors about the content of a table to its file, in terms of command-line options."""
     try:
         yield
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Task files: the options of a command in TOML, in place of flags."""
+"""Task files: the options of a command in TOML, instead of flags."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import Any
 from metricfit.commands.errors import DataError, UsageError, blamed_on
 from metricfit.messages import unknown
 
-#: These are files; they are found from the folder of the task file.
+#: Options that are files; their paths are relative to the folder of the task file.
 PATHS = ("scores", "policy", "out", "report", "picture")
 
 
 def expanded(argv: Sequence[str], commands: Mapping[str, argparse.ArgumentParser]) -> list[str]:
-    """Return arguments in which a task file, ``metricfit fit task.toml``, is replaced by what it says.
+    """Return the arguments with a task file, as in ``metricfit fit task.toml``, replaced by its options.
 
-    Options after the file come after those of the task, so that of one that is given twice the last counts, and
-    one that takes several values takes both.
+    Options after the file come after those of the task. So if an option with one value is given twice, the last one
+    counts, and an option with several values gets those of both.
 
     Parameters
     ----------
     argv : sequence of str
         The arguments.
     commands : mapping of ArgumentParser
-        The parser of each command, which says what it knows.
+        The parser of each command, which knows its options.
 
     Returns
     -------
@@ -58,13 +58,13 @@ def expanded(argv: Sequence[str], commands: Mapping[str, argparse.ArgumentParser
     given = [file for _, file in sorted(files)]
     if rest and not rest[0].startswith("-"):
         raise UsageError(
-            f"{rest[0]}: {path} names the files of the task; give options after it, or change it"
+            f"{rest[0]}: {path} already names the input files; give only options after it, or change the task file"
         )
     return [command, *given, *words, *rest]
 
 
 def _read(path: str, command: str) -> dict[str, Any]:
-    """Return the table of a command, or a task file that is for one command alone."""
+    """Return the TOML table of a command, or the whole task file if it is for a single command."""
     with blamed_on(DataError, f"{path}: "):
         try:
             task = tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -75,7 +75,7 @@ def _read(path: str, command: str) -> dict[str, Any]:
         return task
     if command not in tables:
         raise UsageError(f"{path}: it has no table [{command}]; it has {', '.join(f'[{t}]' for t in tables)}")
-    # What stands before the tables is for all of them.
+    # Keys before the first table apply to all commands.
     shared = {name: value for name, value in task.items() if name not in tables}
     return shared | task[command]
 
@@ -93,7 +93,7 @@ def _entries(path: str, key: str, value: Any, action: argparse.Action) -> list[A
         raise UsageError(f"{path}: {key} must be {wanted}; it is {value!r}")
     for entry in entries:
         if not isinstance(entry, str | int | float):
-            raise UsageError(f"{path}: {key} must be texts or numbers; it holds {entry!r}")
+            raise UsageError(f"{path}: {key} must contain strings or numbers; it contains {entry!r}")
     return entries
 
 

@@ -1,4 +1,4 @@
-"""What commands found as JSON, for scripts: ``--json`` in place of text."""
+"""The output of commands as JSON, for scripts (``--json``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from metricfit.commands.terminal import summary
 
-if TYPE_CHECKING:  # commands that solve nothing import nothing that does
+if TYPE_CHECKING:  # commands that do not solve must not import what solves
     from metricfit.data.confusion import Confusion
     from metricfit.problem import Problem
     from metricfit.result import Result
@@ -24,7 +24,7 @@ def show(document: Mapping[str, Any] | Sequence[Any]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as lists, dicts, texts and numbers that JSON has.
+    """Return a value as lists, dicts, strings and numbers that JSON supports.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def of_problem(problem: Problem) -> dict[str, Any]:
 
 
 def of_result(result: Result) -> dict[str, Any]:
-    """Return what was reached, without the policy itself."""
+    """Return the result without the policy itself."""
     names = ("value", "bound", "gap", "certified", "status", "method", "n_oracle_calls", "seconds")
     return {name: getattr(result, name) for name in names} | {
         "constraints": result.constraints,

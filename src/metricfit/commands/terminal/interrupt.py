@@ -1,8 +1,8 @@
-"""Ctrl-C: leave at once, unless there is something to keep."""
+"""Ctrl-C: leave at once, unless there is a policy to keep or a file to clean up."""
 
 from __future__ import annotations
 
-# No more than this is imported before Ctrl-C has its answer.
+# Nothing else is imported before Ctrl-C is handled.
 import os
 import signal
 import sys
@@ -17,17 +17,17 @@ _kept = False
 
 
 def leave_on_interrupt() -> None:
-    """Let Ctrl-C end the process without a traceback, wherever it is: in the import of a library, say."""
+    """Let Ctrl-C end the process without a traceback at any point, for example during an import."""
     signal.signal(signal.SIGINT, _interrupted)
     import atexit
 
-    # What is registered first is called last. From there on the command is done, and only the interpreter's own end is
-    # left, in which Python would take the handler away and let the signal end the process.
+    # What is registered first is called last. At that point the command is done and only the shutdown of the
+    # interpreter is left, in which Python would remove the handler and let the signal end the process.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
 class kept:
-    """Within it Ctrl-C is a KeyboardInterrupt: a search keeps its best policy, a half-written file is removed."""
+    """In this context Ctrl-C is a KeyboardInterrupt: a search keeps its best policy, a half-written file is removed."""
 
     def __enter__(self) -> None:
         global _kept
@@ -45,7 +45,7 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 
 
 def leave() -> NoReturn:
-    """End the process as an interrupted one, without running or printing anything more."""
+    """End the process with the exit code of an interrupt, without running or printing anything more."""
     # A progress bar may have hidden the cursor.
     shown = b"\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else b""
     try:  # noqa: SIM105  contextlib is not imported yet

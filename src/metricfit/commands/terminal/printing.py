@@ -1,4 +1,4 @@
-"""Reports on a terminal: tables by rich where there is one, the same as plain text where there is none."""
+"""Printed reports: formatted by rich on a terminal, otherwise the same as plain text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Self
 
 
 class TextTable(str):
-    """A table as text that still knows its rows.
+    """A table as text that also keeps its rows.
 
     Examples
     --------
@@ -20,14 +20,14 @@ class TextTable(str):
 
     @classmethod
     def of(cls, text: str, rows: Sequence[Sequence[str]]) -> Self:
-        """Return the text with its rows, of which the first one is the header."""
+        """Return the text with its rows; the first row is the header."""
         made = cls(text)
         made.rows = rows
         return made
 
 
 def show(*blocks: str) -> None:
-    """Print the blocks of a report that are not empty, with an empty line between them."""
+    """Print the non-empty blocks of a report, separated by empty lines."""
     told = [block for block in blocks if block]
     if not sys.stdout.isatty():
         print("\n\n".join(told))
@@ -38,7 +38,7 @@ def show(*blocks: str) -> None:
 
 
 def render(console: Any, blocks: Sequence[str]) -> None:
-    """Print blocks to a console of rich; words such as proven and violated stand out, nothing else changes."""
+    """Print blocks to a rich console; words such as proven and violated are highlighted, nothing else changes."""
     from rich.table import Table
     from rich.text import Text
 

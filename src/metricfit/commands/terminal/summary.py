@@ -11,7 +11,7 @@ import numpy as np
 from metricfit.commands.terminal.printing import TextTable
 from metricfit.types import FloatArray
 
-if TYPE_CHECKING:  # commands that solve nothing import nothing that does
+if TYPE_CHECKING:  # commands that do not solve must not import what solves
     from metricfit.data.confusion import Confusion
     from metricfit.metrics import Constraint
     from metricfit.problem import Problem
@@ -19,11 +19,11 @@ if TYPE_CHECKING:  # commands that solve nothing import nothing that does
     from metricfit.trust.judgement import ConstraintEstimate, Judgement
 
 SHOWN_CLASSES = 20
-#: A first column wider than this gets a line of its own, so that tables stay within 100 characters.
+#: An entry of the first column wider than this gets its own line, so that tables stay within 100 characters.
 WIDEST_NAME = 46
 STATUS = {
     "optimal": "the gap is at most the tolerance",
-    "searched": "the search came to its end, without a proof that nothing is better",
+    "searched": "the search ended by itself, without a proof that nothing is better",
     "stalled": "nothing better was found",
     "max_calls": "the budget of oracle calls is used up: the best so far",
     "max_seconds": "the time is used up: the best so far",
@@ -32,7 +32,7 @@ STATUS = {
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number in few characters; a dash where it is undefined.
+    """Return a number in few characters; a dash if it is undefined.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def number(value: float, digits: int = 4) -> str:
         return "-"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
-    # Below a millionth it is the accuracy of a sum, not a result.
+    # Numbers below a millionth are rounding errors.
     if 1e-6 < abs(value) < 0.5 * 10**-digits:
         return f"{value:.0e}"
     return f"{value if abs(value) > 1e-6 else 0.0:.{digits}f}"
@@ -66,7 +66,7 @@ def problem_text(problem: Problem) -> str:
 
 
 def price_text(price: float) -> str:
-    """Return a price; what the solver's accuracy leaves over is no price.
+    """Return a price; one that is only the inaccuracy of the solver is shown as 0.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def price_text(price: float) -> str:
 def table(rows: Sequence[Sequence[str]], indent: str = "  ", widest: int = WIDEST_NAME) -> str:
     """Return rows as aligned columns: the first to the left, the others to the right.
 
-    A first entry wider than ``widest`` gets a line of its own.
+    A first entry wider than ``widest`` gets its own line.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def table(rows: Sequence[Sequence[str]], indent: str = "  ", widest: int = WIDES
 
 
 def rates(confusion: Confusion) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return precision and recall of each class, then the share of each decision; NaN where undefined.
+    """Return precision and recall of each class, then the share of each decision; NaN if undefined.
 
     Examples
     --------
@@ -148,18 +148,18 @@ def rates_table(sides: Sequence[tuple[str, Confusion, Confusion]]) -> str:
 
 
 def other_decisions(confusion: Confusion) -> str:
-    """Return the shares of the decisions that are no class; empty when there is none.
+    """Return the shares of the decisions that are not classes; empty if there are none.
 
     Examples
     --------
     >>> from metricfit.data.confusion import Confusion
     >>> other_decisions(Confusion.from_predictions([0, 1], [0, "review"]))
-    '  decisions that are no class: review 50.0%'
+    '  decisions that are not classes: review 50.0%'
     """
     shares = rates(confusion)[2]
     extra = np.flatnonzero(confusion.axes.match < 0)
     parts = ", ".join(f"{confusion.decisions[j]} {shares[j]:.1%}" for j in extra)
-    return f"  decisions that are no class: {parts}" if parts else ""
+    return f"  decisions that are not classes: {parts}" if parts else ""
 
 
 def constraints_table(
@@ -168,14 +168,14 @@ def constraints_table(
     before: Confusion | None = None,
     held_out: Confusion | None = None,
 ) -> str:
-    """Return the constraints with limit, value, whether they are kept, and price, and their values elsewhere if given.
+    """Return the constraints with limit, value, whether they are kept, price, and, if given, their other values.
 
     Parameters
     ----------
     constraints : sequence of Constraint
         Those of the problem.
     result : Result
-        How they came out.
+        Their values and prices.
     before, held_out : Confusion, optional
         Of the most probable class on the same rows, and of the policy on other rows.
     """
@@ -212,7 +212,7 @@ def interval_text(found: Judgement | ConstraintEstimate) -> str:
 
 
 def expected_text(result: Result) -> str:
-    """Return what to expect on new rows, as a line; empty when nobody asked."""
+    """Return what to expect on new rows, as a line; empty if it was not asked for."""
     if result.expected is None:
         return f"  expect  {result.expected_note}\n" if result.expected_note else ""
     note = f" ({result.expected.note})" if result.expected.note else ""
@@ -227,7 +227,7 @@ def expected_text(result: Result) -> str:
 
 
 def gap_text(gap: float) -> str:
-    """Return a gap with one digit; below the accuracy of a sum it is 0.
+    """Return a gap with one digit; a rounding error is shown as 0.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def gap_text(gap: float) -> str:
 
 
 def bound_text(result: Result) -> str:
-    """Return the bound in words: proven, or none, with what is proven of the calibrated problem."""
+    """Return the bound in words: proven, or none, with what is proven for the calibrated problem."""
     if math.isfinite(result.bound):
         return f"{number(result.bound, 6)} (proven), gap {gap_text(result.gap)}"
     if result.calibrated is None:

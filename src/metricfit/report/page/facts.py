@@ -1,4 +1,4 @@
-"""What the report says: every number, sentence and picture, in the order of the page."""
+"""The content of the report: every number, sentence and picture, in the order of the page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DEFAULTS = Options()
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture of the page with its heading and what it shows in words."""
+    """A picture of the page with its heading and its description in words."""
 
     name: str
     title: str
@@ -51,7 +51,7 @@ class Figure:
 
 
 class Facts:
-    """What the page says, in the order in which it says it."""
+    """The content of the page, in its order."""
 
     def __init__(self, result: Result, title: str | None, made_by: str | None) -> None:
         self.result, self.title, self.made_by = result, title, made_by
@@ -60,7 +60,7 @@ class Facts:
         self.rows = None if self.origin is None else self.origin.oracle.effective_rows or None
 
     def all(self) -> dict[str, Any]:
-        """Return all that the template asks for."""
+        """Return everything that the template needs."""
         result = self.result
         problem = None if self.origin is None else self.origin.problem
         objective = "the objective" if problem is None else words.named(problem.objective)
@@ -171,7 +171,7 @@ class Facts:
         return found
 
     def _figures(self) -> dict[str, list[Figure]]:
-        """Return the pictures of each section; those that a result cannot have are left out."""
+        """Return the pictures of each section that this result can have."""
         result = self.result
         made: dict[str, list[Figure | None]] = {
             "confusion": [
@@ -180,7 +180,7 @@ class Facts:
                 )
             ],
             "trade": self._trade_offs(),
-            "reach": [self._figure("reach", "What policies can reach", self._reach)],
+            "reach": [self._figure("reach", "What policies can achieve", self._reach)],
             "reliability": [
                 self._figure("reliability", "Reliability", lambda: ReliabilityDisplay.from_result(result))
             ],
@@ -237,7 +237,7 @@ class Facts:
         if rows:
             differ = self.rows is not None and self.rows < rows
             facts.append(
-                ("rows", f"{rows:,}" + (f", which tell as much as {self.rows:,.0f}" if differ else ""))
+                ("rows", f"{rows:,}" + (f", with an effective number of {self.rows:,.0f}" if differ else ""))
             )
         facts.append(("classes", f"{axes.n}: {_listed(axes.classes)}"))
         if axes.decisions != axes.classes:
@@ -248,7 +248,7 @@ class Facts:
             facts.append(("confusion", f"{self._kind()}: {KINDS[self._kind()]}"))
             facts.append(("tolerance", f"{self.origin.options.tol:g}"))
             seed = self.origin.options.random_state
-            facts.append(("seed", "none given; nothing was drawn" if seed is None else str(seed)))
+            facts.append(("seed", "none given; nothing was random" if seed is None else str(seed)))
         facts.append(
             ("method", f"{result.method}, {result.n_oracle_calls} oracle calls, {result.seconds:.2f} s")
         )
@@ -263,7 +263,7 @@ class Facts:
 
     def _code(self) -> str:
         if self.origin is None:
-            return "mf.optimize(proba, y, ...)  # the result was read from a pickle, which has no more of it"
+            return "mf.optimize(proba, y, ...)  # the result was unpickled and does not contain its input"
         problem, options = self.origin.problem, self.origin.options
         lines = ["import metricfit as mf", "", "result = mf.optimize(", "    proba,", "    y,"]
         lines.append(f"    {str(problem.objective)!r},")

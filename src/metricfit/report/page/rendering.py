@@ -27,7 +27,7 @@ def html(result: Result, *, title: str | None = None, made_by: str | None = None
         raise ImportError('the report needs Jinja2: pip install "metricfit[plot]"') from None
 
     if not isinstance(result.policy, Policy):
-        raise ValueError("a report is of a policy on probabilities; this one decides by retrained models")
+        raise ValueError("a report needs a policy on probabilities; this one decides by retrained models")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("metricfit", "report/page"),
         autoescape=True,
@@ -40,7 +40,7 @@ def html(result: Result, *, title: str | None = None, made_by: str | None = None
 
 
 def number(value: float | None) -> str:
-    """Return a number with four digits behind the point; a dash where there is none.
+    """Return a number with four decimals; a dash if there is none.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def number(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Return a share in percent; a dash where there is none.
+    """Return a share in percent; a dash if there is none.
 
     Examples
     --------

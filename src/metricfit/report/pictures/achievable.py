@@ -1,4 +1,4 @@
-"""The set of all that policies can reach in two metrics, with the solution on it."""
+"""The set of values of two metrics that policies can achieve, with the solution in it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ LOOKS, CLOSE = 8, 2e-3
 
 
 class AchievableDisplay(Display):
-    """What policies reach in two metrics: the edge found by asking the oracle in all directions, and some points.
+    """What policies achieve in two metrics: the edge, found by asking the oracle in all directions, and some points.
 
     For metrics that are linear in the confusion matrix the edge is that of the whole set, up to the number of
-    directions; for others what lies inside it is reached, and a little beyond it may be.
+    directions. For other metrics everything inside it is achievable, and possibly a little beyond it.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class AchievableDisplay(Display):
     def from_result(cls, result: Result, x: Metric | str, y: Metric | str, calls: int = CALLS) -> Self:
         """Return the picture of two metrics on the rows that a result was fitted on."""
         if result.origin is None:
-            raise ValueError("the result has lost its rows (it was pickled); solve again")
+            raise ValueError("the result has lost its rows, because it was pickled; solve again")
         pair = [_metric(x), _metric(y)]
         oracle = result.origin.counting
         before = of_most_probable(result.origin.baseline)
@@ -129,10 +129,10 @@ class AchievableDisplay(Display):
 
 
 def edge_of(oracle: Oracle, pair: list[Metric], calls: int) -> FloatArray:
-    """Return the values of two metrics around the edge of what mixtures of plug-in rules reach.
+    """Return the values of two metrics around the edge of what mixtures of plug-in rules achieve.
 
-    First the extremes of each metric; then, again and again, the rule farthest beyond the widest piece of the edge
-    found so far, in the direction across it.
+    It begins with the extremes of each metric, and then repeatedly adds the rule farthest beyond the widest piece of
+    the edge found so far, in the direction across it.
     """
     ask = _Asker(oracle, pair)
     corners = [ask.extreme(axis, sign) for axis, sign in ((0, 1), (1, 1), (0, -1), (1, -1))]
@@ -161,8 +161,8 @@ def edge_of(oracle: Oracle, pair: list[Metric], calls: int) -> FloatArray:
 def _hull(points: FloatArray) -> FloatArray:
     """Return the corners of the smallest convex set around points, in their order around it.
 
-    What mixtures reach in two linear metrics is convex. On counted labels the oracle's answers need not be the farthest
-    ones, so that a path through them may turn inwards.
+    What mixtures achieve in two linear metrics is convex. On counted labels the oracle's answers need not be the
+    farthest points, so a path through them may turn inwards.
 
     Examples
     --------

@@ -19,7 +19,7 @@ SHOWN, NUMBERED = 20, 12
 
 
 class ConfusionDisplay(Display):
-    """What becomes of the rows of each class: by the most probable class, and by the policy.
+    """How the rows of each class are decided: by the most probable class, and by the policy.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class ConfusionDisplay(Display):
     ) -> Self:
         """Return the picture of a fitted `MetricClassifier` on labelled rows.
 
-        The attributes are those given, or if the estimator takes them from columns of X, these.
+        The attributes are the ones passed, or the columns of X that the estimator takes them from.
         """
         features = sensitive_features
         if features is None and estimator.attributes is not None:

@@ -14,18 +14,18 @@ from metricfit.types import FloatArray
 
 
 class ConvergenceDisplay(Display):
-    """The value reached and the bound after each look at the rows.
+    """The value and the bound after each oracle call.
 
     Parameters
     ----------
     calls : array
         Oracle calls so far.
     values, bounds : array
-        In the objective's natural sign; infinite bounds are unknown ones.
+        In the objective's natural sign; an unknown bound is infinite.
     kept : array of bool
         Whether all constraints were kept by then.
     objective : str
-        What the values are of.
+        The objective, as text.
     proven : bool
         Whether the bound is a proof.
 

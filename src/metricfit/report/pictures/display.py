@@ -1,4 +1,4 @@
-"""What all pictures share: axes of their own or given ones, and a style."""
+"""What all pictures share: new or given axes, and a style."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metricfit.result import Result
 
 
 class Display:
-    """A picture in scikit-learn's manner: made by ``from_...``, drawn by `plot`.
+    """A picture with scikit-learn's conventions: made by ``from_...``, drawn by `plot`.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def bare(ax: Any) -> None:
 
 
 class PolicyDisplay(Display):
-    """A picture of a policy alone, whatever rows it decides."""
+    """A picture of a policy alone, independent of any rows."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy

@@ -16,17 +16,17 @@ from metricfit.tradeoff.monotone import monotone
 
 # Levels that a picture of a result has, and lines that a picture of a grid has at most.
 LEVELS, LINES = 25, 5
-# What a reader sees of a distance between a mark and a curve.
+# The smallest distance between a mark and a curve that a reader can see.
 SEEN = 2e-3
 
 
 class FrontierDisplay(Display):
-    """The best value of the objective at each level of a constraint, with bound and what to expect on new rows.
+    """The best value of the objective at each level of a constraint, with its bound and what to expect on new rows.
 
     Parameters
     ----------
     frontier : Frontier
-        Of one constraint, or of two: then a line for each of some levels of the first.
+        With one traded constraint, or with two, which draws a line for each of some levels of the first.
     chosen : Point, optional
         A point to mark, such as the one in use.
 
@@ -43,7 +43,7 @@ class FrontierDisplay(Display):
     def __init__(self, frontier: Frontier, chosen: Point | None = None) -> None:
         if len(frontier.traded) > 2:
             raise ValueError(
-                f"a picture trades one constraint or two, not {len(frontier.traded)}; see to_frame()"
+                f"a picture shows one or two traded constraints, not {len(frontier.traded)}; see to_frame()"
             )
         self.frontier, self.chosen = frontier, chosen
 
@@ -59,7 +59,7 @@ class FrontierDisplay(Display):
         Parameters
         ----------
         result : Result
-            With its origin: a result that was pickled has lost its rows.
+            It must have its origin, which a pickled result has lost.
         constraint : int
             Which of its constraints is traded; the others stay as they are.
         levels : int or list of numbers
@@ -67,7 +67,7 @@ class FrontierDisplay(Display):
         """
         if result.origin is None:
             raise ValueError(
-                "the result has lost its rows (it was pickled); solve again, or call mf.frontier"
+                "the result has lost its rows, because it was pickled; solve again, or call mf.frontier"
             )
         problem = result.origin.problem
         traded = problem.constraints[constraint]
@@ -76,7 +76,8 @@ class FrontierDisplay(Display):
         front = trace(shared, (traded,), levels, result.origin.oracle, result.origin.options)
         record = result.constraints[constraint]
         chosen = Point((traded.limit,), result, (record.value,))
-        # The result keeps looser limits too, so no level may be worse than it is. On a frontier the traded one is last.
+        # The result keeps looser limits too, so no looser level may be worse. On a frontier the traded constraint is
+        # last.
         others = tuple(one for one in result.constraints if one is not record)
         candidate = replace(result, constraints=(*others, record), expected=None)
         known = [*front.points, replace(chosen, result=candidate)]
@@ -108,8 +109,8 @@ class FrontierDisplay(Display):
         below = self._below()
         if below >= SEEN:
             text += (
-                f" The policy is {below:.3f} away from the curve, whose levels learn from each other: by counted "
-                "labels that finds more, some of it luck, and the policy leaves room to its limits."
+                f" The policy is {below:.3f} away from the curve, whose levels share their rules: by counted labels "
+                "this finds more, partly by chance, and the policy keeps a margin to its limits."
             )
         return text
 
@@ -170,7 +171,7 @@ class FrontierDisplay(Display):
         bounds = np.array([np.nan if p.result is None else p.result.bound for p in points])
         mark = "o" if len(points) <= 30 else None
         if alone and np.isfinite(bounds).any():
-            # A level has a bound of its own, or that of a looser one, which says little in a picture.
+            # A level has its own bound, or that of a looser level, which says little in a picture.
             own = np.isfinite(bounds) & (np.diff(bounds, prepend=np.nan) != 0)
             text = "bound (proven)"
             ax.plot(

@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say, before and after calibration."""
+"""How well probabilities match the class shares, before and after calibration."""
 
 from __future__ import annotations
 
