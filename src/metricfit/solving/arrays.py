@@ -101,7 +101,7 @@ def optimize(
         them by the rule that is best for all rows together, under the constraints that need no attributes.
     expect : bool, default=False
         Also estimate what to expect on new rows, `Result.expected`: for each of three folds, the policy is fitted again
-        on the other rows. This takes about as long as one or two more solves.
+        on the other rows. This takes about as long as two or three more solves.
     confidence : float, optional
         With 0.95, all constraints together hold on the population with this confidence: three quarters of the rows are
         held out from the fit to test it, see `Result.confidence`. With 0.5 (or less), new rows break some constraint
