@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run(given)
         finally:
             warnings.formatwarning = shown
-            if sys.stdout is not None:  # as in a shell's >&-
+            if sys.stdout is not None:  # None if a shell closed it by >&-
                 sys.stdout.flush()
     except KeyboardInterrupt:
         _say("interrupted")
@@ -70,7 +70,7 @@ def _run(given: list[str]) -> int:
     except CommandError as error:
         _say(str(error))
         if "--json" in given:
-            # Not needed for most commands, and it imports results, with them all that solves.
+            # Imported here, because it imports results and with them all solvers, which most commands do not need.
             from metricfit.commands.terminal.as_json import show
 
             show({"error": str(error), "exit_code": error.code, **error.details})
@@ -80,7 +80,7 @@ def _run(given: list[str]) -> int:
 def _noted(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
-    """Return a warning for the person at the terminal, to whom the line of code that gave it says nothing."""
+    """Return a warning as text for the terminal, without the line of code that gave it."""
     return f"metricfit: note: {message}\n"
 
 
@@ -91,7 +91,7 @@ def _say(text: str) -> None:
 
 
 def _without_output(code: int) -> int:
-    """Return an exit code; what is not written yet goes nowhere, or Python would complain when it flushes at exit."""
+    """Return an exit code and discard unwritten output, which Python would otherwise fail to flush at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

@@ -32,7 +32,7 @@ class Options:
     start: Any = None
     callback: Callable[[Record], object] | None = field(default=None, repr=False)
     verbose: int = 0
-    #: Whether the rule of ``randomize="never"`` is searched; not for policies that are only judged.
+    #: Whether to search for the rule of ``randomize="never"``; not needed for policies that are only evaluated.
     derandomise: bool = True
 
     def __post_init__(self) -> None:

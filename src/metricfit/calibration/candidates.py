@@ -18,7 +18,7 @@ from metricfit.types import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A candidate: its logits and losses on rows it was not fitted on, and how it is fitted to all of them."""
+    """A candidate: its logits and losses on held-out rows, and how it is fitted to all rows."""
 
     name: str
     ridge: float
@@ -40,7 +40,7 @@ def none_of(rows: FoldedRows, settings: Settings) -> Entry:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A candidate with its parameters on all rows, and how many of them the rows decide."""
+    """A candidate with its parameters on all rows, and its effective number of parameters."""
 
     entry: Entry
     point: families.Point
@@ -48,13 +48,13 @@ class Fit:
     loss: float
 
     def promises(self, family: Family, settings: Settings) -> bool:
-        """Whether the rows say, before it is fitted from here, that a family may gain on new rows."""
+        """Whether a family that starts here may gain on new rows, judged before it is fitted."""
         freedom, promise = self.point.outlook(family, settings)
         return promise > settings.promised * (freedom - self.freedom)
 
 
 def candidates(rows: FoldedRows, settings: Settings) -> Iterator[Entry]:
-    """Yield the candidates without cells; weaker ridges only where stronger ones are of use."""
+    """Yield the candidates without cells; weaker ridges are tried only where stronger ones help."""
     none = none_of(rows, settings)
     yield none
     n, floor = none.logits.shape[1], settings.floors[0]
@@ -66,7 +66,7 @@ def candidates(rows: FoldedRows, settings: Settings) -> Iterator[Entry]:
             fit = _fitted(Family(name), floor, first.point, rows, settings)
             yield fit.entry
             best = min(best, fit, key=_loss)
-    # Both lead to the family with both, and the nearer one is the better start. What a floor does is seen there.
+    # The family with temperature and bias starts from the better of the two, and shows what a floor does.
     plain, both, floors = best, Family("temperature_bias"), _floors(rows, settings)
     if floors or best.promises(both, settings):
         plain = _fitted(both, floor, best.point, rows, settings)
@@ -107,7 +107,7 @@ def _loss(fit: Fit) -> float:
 
 
 def _floors(rows: FoldedRows, settings: Settings) -> list[float]:
-    """Return the floors that are worth a try: labels are below them more often than the probabilities say."""
+    """Return the floors that are worth a try: labels have smaller probabilities more often than these predict."""
     mine = rows.proba[np.arange(len(rows.labels)), rows.labels]
     made = []
     for floor in settings.floors[1:]:

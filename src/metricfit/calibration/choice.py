@@ -102,7 +102,7 @@ def walk(entries: Sequence[Entry], weights: FloatArray, settings: Settings, rows
 
 
 def honest(entries: Sequence[Entry], rows: FoldedRows, settings: Settings) -> FloatArray:
-    """Return the losses of each fold under the candidate chosen on the other folds."""
+    """Return the losses of the rows of each fold, under the candidate chosen on the other folds."""
     made = np.empty(len(rows.labels))
     for fold in rows.folds:
         rest = np.ones(len(made), dtype=bool)

@@ -17,8 +17,8 @@ def fitted(
     """Return a curve for each class, by isotonic regression of being of the class on its probability.
 
     Each step of the regression counts one more row with the probability that the model gave, so that no curve
-    says never. A step becomes a knot at the mean probability of its rows; curves between knots are straight,
-    which has less log loss on new rows than steps have.
+    is ever 0. A step becomes a knot at the mean probability of its rows; curves are straight between knots,
+    which gives less log loss on new rows than steps do.
 
     Parameters
     ----------
@@ -49,10 +49,10 @@ def fitted(
 
 
 def order_of(column: FloatArray) -> IntArray:
-    """Return the order of probabilities, which are told apart in single precision.
+    """Return the order of probabilities in single precision.
 
-    The bits of positive numbers are ordered as the numbers are, and NumPy sorts 16 bits at a time without comparisons:
-    twice is less than half of the time of any other sort.
+    The bits of positive numbers are ordered as the numbers are, and NumPy sorts 16-bit numbers without comparisons: two
+    such sorts take less than half of the time of any other sort.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def order_of(column: FloatArray) -> IntArray:
 
 
 def _joined(x: FloatArray, *sums: FloatArray) -> tuple[FloatArray, ...]:
-    """Return distinct probabilities and the sums of what belongs to equal ones."""
+    """Return the distinct probabilities, and for each the sums over the rows that have it."""
     start = np.flatnonzero(np.diff(x, prepend=-1.0))
     return x[start], *(np.add.reduceat(each, start) for each in sums)
 

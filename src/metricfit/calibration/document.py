@@ -24,7 +24,7 @@ def write(calibration: Calibration) -> dict[str, Any]:
 
 
 def read(entry: Any) -> dict[str, Any]:
-    """Return the arguments of a calibration, with every type checked; their sense is checked by the class."""
+    """Return the arguments of a calibration, with every type checked; the class checks their values."""
     if type(entry) is not dict or set(entry) != set(KEYS):
         raise ValueError(f"a calibration must be an object with the keys {', '.join(KEYS)}")
     if type(entry["family"]) is not str:
@@ -42,7 +42,7 @@ def read(entry: Any) -> dict[str, Any]:
 
 
 def _numbers(value: Any, name: str, depth: int) -> None:
-    """Refuse anything but arrays of arrays (to a depth) of numbers, those of a table equally long."""
+    """Refuse anything but nested arrays of numbers of the given depth; the rows of a table must be equally long."""
     if type(value) is not list:
         raise ValueError(f"the {name} of a calibration must be {depth} levels of arrays of numbers")
     if depth == 1:

@@ -13,8 +13,8 @@ from metricfit.calibration.model import Calibration
 from metricfit.calibration.settings import Settings
 from metricfit.types import FloatArray
 
-# Expected gains in summed log loss after which Newton's method ends: while families are compared, and for the one
-# that is kept.
+# Newton's method ends after a step with this expected gain in summed log loss: while families are compared, and for
+# the family that is kept.
 ROUGH, FINE = 0.5, 1e-6
 
 
@@ -64,10 +64,10 @@ class Point:
         return self.core.derivatives(self.probabilities)
 
     def outlook(self, family: Family, settings: Settings) -> tuple[float, float]:
-        """Return how many parameters of a family the rows decide, and the summed log loss that its step promises.
+        """Return a family's effective number of parameters, and the gain in summed log loss that its step promises.
 
-        New rows give back as much of the promise as there are parameters (Akaike): half of that is promised by chance
-        alone where there is nothing to gain, and half is lost by what chance did to the parameters.
+        On new rows the gain is smaller by about the number of parameters (Akaike): half of that is promised by chance
+        even where there is nothing to gain, and half is lost because the parameters follow chance.
         """
         mask = family.mask(self.core, settings)
         gradient, hessian = self.derivatives
@@ -76,7 +76,7 @@ class Point:
         return mask.freedom(hessian), promise
 
     def within(self, richer: Core) -> Point:
-        """Return the parameters of a richer core that say the same as this steepness and these biases."""
+        """Return the parameters of a richer core that are equivalent to this steepness and these biases."""
         made = np.zeros(richer.size)
         made[0] = self.params[0]
         made[richer.bias] = self.params[self.core.bias] + self.params[0] * (richer.centre - self.core.centre)
@@ -86,8 +86,8 @@ class Point:
 def fitted(start: Point, family: Family, settings: Settings, tolerance: float) -> FloatArray:
     """Return the parameters of a family fitted to all rows.
 
-    Labels that contradict the model would turn it upside down; then the steepness stays at its least, and the
-    biases are fitted alone.
+    If the steepness leaves its limits, as when labels contradict the model and would turn it upside down, it is set
+    to the limit and the biases are fitted alone.
     """
     core, mask = start.core, family.mask(start.core, settings)
     params = minimise(core, mask, start.params, tolerance)
@@ -107,8 +107,8 @@ def without_each_fold(
 ) -> Iterator[FloatArray]:
     """Yield the parameters fitted without each fold, by Newton's step from those of all rows.
 
-    The sums of a fold are taken off those of all rows, so that all folds cost one pass over the rows. Where rows are
-    few for the parameters the step is too short, which would flatter rich families; more steps are cheap there.
+    The sums of a fold are subtracted from those of all rows, so that all folds cost one pass over the rows. With few
+    rows per parameter one step is too short, which would favour rich families; more steps are cheap there.
     """
     mask = family.mask(core, settings)
     labels = core.data.labels
@@ -125,7 +125,7 @@ def without_each_fold(
 
 
 def upright(fit: Point) -> bool:
-    """Return whether a class gets likelier, over all classes, where the model says so.
+    """Return whether, averaged over classes, a class gets likelier where the model says so.
 
     Labels that contradict the model would turn matrices and factors of classes upside down.
     """

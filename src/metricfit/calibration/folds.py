@@ -33,7 +33,7 @@ class FoldedRows:
 
     @property
     def effective(self) -> float:
-        """The number of equally weighted rows that tell as much."""
+        """The number of equally weighted rows that would carry as much information."""
         return float(self.weights.sum())
 
 
@@ -46,14 +46,14 @@ def fold_rows(
     folds: int = 1,
     seed: int = 0,
 ) -> FoldedRows:
-    """Return some of the rows, in folds by chance; rows of weight 0 are left out.
+    """Return some of the rows, in random folds; rows of weight 0 are left out.
 
-    Folds are not stratified: folds with equal shares of each class would hide how far class biases follow the
-    chance of these shares, and families with biases would win on calibrated probabilities too.
+    Folds are not stratified: equal class shares in all folds would hide how much class biases overfit the shares
+    of these rows, and families with biases would win even on calibrated probabilities.
     """
     rng = np.random.default_rng(seed)
     order = np.arange(len(labels)) if weights is None else np.flatnonzero(np.asarray(weights) > 0)
-    # A sample of many rows costs less than an order of all of them.
+    # To sample from many rows costs less than to permute all of them.
     order = rng.permutation(order) if len(order) <= most_rows else rng.choice(order, most_rows, replace=False)
     some = np.ones(len(order)) if weights is None else np.asarray(weights, float)[order]
     some = some / some.max(initial=1e-300)

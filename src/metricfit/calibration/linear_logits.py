@@ -1,7 +1,7 @@
 """Log loss of calibrated probabilities whose logits are linear in the parameters: value, gradient, Hessian.
 
-The parameters are deviations from no change. The first is the steepness t; the others are a core's own. The
-logarithms z of the probabilities enter centred, so that a change of V leaves the biases about alone::
+The parameters are deviations from no change. The first is the steepness t; the others depend on the core. The
+logarithms z of the probabilities are centred, so that a change of V hardly affects the biases::
 
     logits = z + (t + V)(z - centre) + b      V diagonal (`Diagonal`) or a matrix (`Full`)
 
@@ -18,8 +18,8 @@ import numpy as np
 from metricfit.data.extremes import row_max
 from metricfit.types import FloatArray, IntArray
 
-# Above this many classes, products of different classes are left out of the Hessian, which is then too large by
-# little: most pairs of many classes are never likely together. It is an arrow: a diagonal and the row of t.
+# Above this many classes, products of different classes are left out of the Hessian, which is then only slightly too
+# large: most pairs of many classes are never likely together. What is left is an arrow: a diagonal and the row of t.
 PAIRS = 150
 EVERYTHING = slice(None)
 # How often a step that makes the loss larger is halved.
@@ -69,10 +69,10 @@ def evaluate(logits: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArr
 
 
 class Diagonal:
-    """Parameters (t, b of each class, V of each class): everything that has no matrix.
+    """Parameters (t, b of each class, V of each class), for all families without a matrix.
 
-    Without `own` there are no V, which makes most sums half as long. The Hessian has the products of different classes
-    for up to `pairs` of them.
+    Without `own` there is no V, which makes most sums half as long. The Hessian has the products of different classes
+    if there are at most `pairs` classes.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Diagonal:
         self.data, self.pairs, n = data, pairs, data.n
         self.size = 1 + (2 if own else 1) * n
         self.bias, self.own = np.arange(1, 1 + n), np.arange(1 + n, self.size)
-        # One number for all classes, so that a change of t is a change of temperature and of nothing else.
+        # One number for all classes, so that a change of t changes the temperature and nothing else.
         common = float(data.weights @ data.z.mean(axis=1) / data.weights.sum())
         self.centre = np.full(n, common) if centre is None else centre
 
@@ -140,7 +140,7 @@ class Diagonal:
 
 
 class Full:
-    """Parameters (t, then for each class a row of V and its b): matrices."""
+    """Parameters (t, then for each class a row of V and its b), for families with a matrix."""
 
     def __init__(self, data: Data, centre: FloatArray | None = None) -> None:
         self.data, n = data, data.n
@@ -162,7 +162,7 @@ class Full:
     @cached_property
     def _products(self) -> FloatArray:
         i, j = self._features
-        columns = np.ascontiguousarray(self._rows.T)  # whole columns are gathered several times as fast
+        columns = np.ascontiguousarray(self._rows.T)  # contiguous columns are gathered several times as fast
         return columns[i] * columns[j]
 
     def logits(self, params: FloatArray, rows: slice = EVERYTHING) -> FloatArray:
@@ -222,7 +222,7 @@ class Mask:
         return step
 
     def freedom(self, hessian: FloatArray) -> float:
-        """Return the effective number of free parameters: of each, what the rows say of it and not the ridge."""
+        """Return the effective number of free parameters: each counts by how far the rows, not the ridge, decide it."""
         if len(hessian) == 2:
             return float(np.sum(1 / (1 + self.ridge / np.maximum(hessian[0, self.free], 1e-300))))
         curved = hessian[np.ix_(self.free, self.free)]
@@ -236,7 +236,7 @@ class Mask:
         diagonal, edge = hessian[0, self.free] + self.ridge, hessian[1, self.free]
         if self.free[0] != 0:
             return np.asarray(right / diagonal)
-        # An arrow: the first parameter touches all others, which do not touch each other.
+        # An arrow: the first parameter is coupled with all others, which are not coupled with each other.
         ratio = edge[1:] / diagonal[1:]
         first = (right[0] - ratio @ right[1:]) / max(diagonal[0] - ratio @ edge[1:], 1e-9 * diagonal[0])
         return np.concatenate(([first], right[1:] / diagonal[1:] - ratio * first))
@@ -258,8 +258,8 @@ def minimise(core: Core, mask: Mask, start: FloatArray, tolerance: float, steps:
     start : array
         Where to start.
     tolerance : float
-        The summed log loss that a step must have been expected to gain for another one to be taken. After a
-        step for 1/2 the next one, by the square law of Newton's method, is for far less than the noise of labels.
+        The steps end after one with a smaller expected gain in summed log loss. After a gain of 1/2 the next one,
+        by the quadratic convergence of Newton's method, is far below the noise of the labels.
     steps : int
         The most steps.
     """

@@ -15,7 +15,7 @@ from metricfit.data.validation import row_blocks
 from metricfit.messages import unknown
 from metricfit.types import FloatArray, IntArray
 
-# Entries of a block of rows, which stays in the fastest memory while several steps go over it.
+# Entries of a block of rows, which stays in the cache while several steps go over it.
 BLOCK_ENTRIES = 1 << 15
 # Exponentials of logits up to this, and of logits a few times as far below zero, fit in single precision.
 EXPONENT = 40.0
@@ -64,7 +64,7 @@ class Calibration:
     curves: Curves | None = None
 
     def __post_init__(self) -> None:
-        """Check the arrays and keep copies that nobody writes to."""
+        """Check the arrays and keep read-only copies."""
         if self.family not in FAMILIES:
             raise ValueError(unknown("family", self.family, FAMILIES))
         if not 0 < self.floor < 1:
@@ -106,7 +106,7 @@ class Calibration:
 
     @property
     def cells(self) -> int:
-        """Number of cells that are told apart; 1 if all get the same."""
+        """Number of cells with a calibration of their own; 1 if all share one."""
         return max(len(self.bias), len(self.steepness))
 
     @property
@@ -158,7 +158,7 @@ class Calibration:
         return made
 
     def _softmax(self, proba: FloatArray, cells: IntArray | None, kind: Any) -> FloatArray:
-        """Return unscaled probabilities, the largest of each row neither too large nor too small for its kind."""
+        """Return unscaled probabilities; the largest of each row neither overflows nor underflows in its dtype."""
         lifted = np.maximum(proba, kind(self.floor))
         if self.matrix is None and (self.steepness == 1).all():
             # Biases alone are factors, which saves the logarithms.
@@ -180,7 +180,7 @@ class Calibration:
 
     @cached_property
     def _mild(self) -> bool:
-        """Whether exponentials need no shift: that of the likeliest class, at least 1/n, is never lost or too large."""
+        """Whether exponentials need no shift: that of the likeliest class, of probability >= 1/n, always fits."""
         if self.matrix is not None and (self.matrix.ndim == 2 or (self.matrix <= 0).any()):
             return False
         most = self.steepness.max() * (1.0 if self.matrix is None else self.matrix.max())
@@ -188,7 +188,7 @@ class Calibration:
 
     @cached_property
     def _factors(self) -> FloatArray:
-        """Of each cell and class, what biases alone multiply by; the smallest are numbers of single precision too."""
+        """The factor of each cell and class where there are only biases; none underflows in single precision."""
         factors = np.exp(self.bias - self.bias.max(axis=1, keepdims=True))
         return np.maximum(factors, np.finfo(np.float32).tiny)
 
@@ -243,7 +243,7 @@ def _of_cell(values: FloatArray, cells: IntArray | None) -> FloatArray:
 
 
 def _fixed(value: Any, name: str, shapes: list[tuple[int, ...]]) -> FloatArray:
-    """Return a finite float64 copy of one of the shapes (-1: any length) that nobody writes to."""
+    """Return a read-only, finite float64 copy that has one of the shapes (-1: any length)."""
     array = np.array(value, dtype=np.float64)
     fits = [
         array.ndim == len(shape) and all(s in (-1, size) for s, size in zip(shape, array.shape, strict=True))

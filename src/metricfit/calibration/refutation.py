@@ -64,7 +64,7 @@ def refuted(
     settings: Settings = SETTINGS,
     seed: int = 0,
 ) -> tuple[Refutation, ...]:
-    """Return what the labels refute, the surest first; correct probabilities are refuted in at most 1 of 1,000 cases.
+    """Return what the labels refute, surest first; correct probabilities are refuted in at most 1 of 1,000 cases.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ def refuted(
     n_cells : int, default=1
         Number of cells.
     settings : Settings
-        What was tuned: the level of the test, and the smallest effect that matters.
+        The tuned constants: the level of the test, and the smallest effect that matters.
     seed : int, default=0
-        Of the sample, where there are many rows.
+        Seed of the sample, if there are many rows.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def refuted(
     z = np.log(np.maximum(rows.proba, settings.floors[0]))
     told = rows.proba / rows.proba.sum(axis=1, keepdims=True)
     mean = np.einsum("ij,ij->i", told, z)
-    # The steepness is tested like one more class: what its sum expects and gets, and how far a row can move it.
+    # The steepness is tested like one more class: expected and observed sum, and how far a row can move it.
     spread = np.einsum("ij,ij,ij->i", told, z, z) - mean**2
     expected = np.column_stack((told, mean)) * weights[:, None]
     variance = np.column_stack((told * (1 - told), spread)) * weights[:, None] ** 2
@@ -126,7 +126,7 @@ def refuted(
         off, v = got - wanted, np.maximum(variance[some].sum(axis=0), 1e-12)
         bound = np.where(off > 0, up, down)
         p_values = 2 * len(groups) * (n + 1) * np.exp(-_bennett(np.abs(off), v, np.maximum(bound, 1e-12)))
-        # By how much a bias would have to change; the logarithm of the ratio where that is large.
+        # The change of a bias that would fit the labels; the logarithm of the ratio where the change is large.
         effects = off / np.maximum(slope[some].sum(axis=0), 1e-300)
         tiny = 1e-9 * total
         effects[:n] = np.log(np.maximum(got[:n], tiny) / np.maximum(wanted[:n], tiny))
@@ -145,7 +145,7 @@ def _of_cells(cells: Any, n_cells: int) -> list[tuple[Any, Any]]:
 
 
 def _bennett(off: FloatArray, variance: FloatArray, bound: FloatArray) -> FloatArray:
-    """Return minus the logarithm of the bound on the chance that a sum is off by so much to one side.
+    """Return minus the logarithm of the bound on the chance that a sum deviates by ``off`` to one side.
 
     Examples
     --------
@@ -153,6 +153,6 @@ def _bennett(off: FloatArray, variance: FloatArray, bound: FloatArray) -> FloatA
     array([4.5])
     """
     u = bound * off / variance
-    # The formula loses its digits to rounding where u is small.
+    # For small u the exact formula would lose its digits to cancellation.
     rate = np.where(u < 1e-4, np.minimum(u, 1e-4) ** 2 / 2, (1 + u) * np.log1p(u) - u)
     return np.asarray(variance / bound**2 * rate)

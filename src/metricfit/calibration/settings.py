@@ -1,4 +1,4 @@
-"""The numbers that calibration was tuned to, in one place."""
+"""The tuned numbers of calibration, in one place."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Settings:
     """How calibrations are fitted and chosen.
 
-    Ridges are precisions: a ridge of 4 says that a parameter is expected within 1/2 of no change, and counts as
-    much as the labels of the rows say otherwise. All were decided on the log loss of new rows, by
+    Ridges are precisions: a ridge of 4 says that a parameter is expected within 1/2 of no change, and is weighed
+    against what the labels say. All numbers were chosen by the log loss of new rows, with
     ``benchmarks/worlds/calibration.py``: 13 data sets with features (digits to CovType, 124 to 80,000 rows) under
     logistic regression, boosted trees, naive Bayes and forests, five of them with groups that the models do not
     see, six sets of stored probabilities with up to 945 classes, and generated ones.
@@ -24,37 +24,37 @@ class Settings:
     gain : float
         The smallest gain in log loss for which a richer family is taken at all.
     promised : float
-        A family is fitted where Newton's first step promises more log loss than this times what new rows would take
-        back of it (Akaike): most families need not be fitted to probabilities that are right.
+        A family is fitted if Newton's first step promises to gain more log loss than this times what is lost again on
+        new rows (Akaike): where probabilities are right, most families need not be fitted.
     floors : tuple of float
-        Probabilities are lifted to the first before logarithms are taken, or to another one where labels are below
-        it more often than the probabilities say, as with votes of trees.
+        Probabilities are raised to the first before logarithms are taken, or to another one if labels have smaller
+        probabilities more often than these predict, as with votes of trees.
     bias_ridge, steepness_ridge : float
         Ridges of class biases and of the steepness.
     vector_ridges, matrix_ridges : tuple of float
         From strong to weak: ridges of the steepness of each class, and of the entries of the matrix.
     cell_ridges : tuple of float
-        From strong to weak: ridges of what cells differ by from the common calibration.
+        From strong to weak: ridges of the differences of cells from the common calibration.
     bias_classes, vector_classes, matrix_classes : int
         The largest number of classes for which biases alone, a steepness of each class, and matrices are tried.
     rows_per_entry : float
-        The effective number of rows for each entry of a matrix, or factor of a class, from which on these are tried.
+        The least effective number of rows for each entry of a matrix, or factor of a class, for these to be tried.
     rows_per_parameter : float
         Families with fewer rows for each parameter take several Newton steps in each fold.
     cell_entries : int
-        Cells times squared classes up to which cells are told apart.
+        Cells may have calibrations of their own up to this number of cells times (classes + 1) squared.
     isotonic_rows : int
-        The effective number of rows for each class from which on curves are tried.
+        The least effective number of rows for each class for curves to be tried.
     entries, choice_entries, choice_rows, least_rows : int
-        Rows times classes that the calibration chosen is fitted to, those and the rows that choose it, and the rows
-        that both may have whatever the number of classes; more rows are sampled.
+        The most rows times classes for the final fit, the most rows times classes and the most rows for the choice of a
+        family, and the rows that both may have whatever the number of classes. More rows are sampled.
     single_precision : int
-        Rows times classes above which exponentials are taken in single precision, which is much faster.
+        Above this many rows times classes exponentials are computed in single precision, which is much faster.
     steepest, flattest : float
         Limits of the steepness: labels that contradict the model make it flat, never upside down.
     refute_level, refute_effect : float
-        The chance at which right probabilities may be called refuted, and the smallest change of a class bias or
-        of the steepness that is worth a warning.
+        How often right probabilities may be called refuted, and the smallest change of a class bias or of the steepness
+        that is worth a warning.
     """
 
     folds: int = 5
@@ -89,7 +89,7 @@ class Settings:
         return max(self.least_rows, self.entries // n)
 
     def choosing_rows(self, n: int) -> int:
-        """Return the largest number of rows of n classes that choose a calibration."""
+        """Return the largest number of rows of n classes on which a calibration is chosen."""
         return max(self.least_rows, min(self.choice_rows, self.choice_entries // n))
 
 

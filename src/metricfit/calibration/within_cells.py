@@ -1,7 +1,7 @@
-"""What cells differ by from the common calibration: biases and a steepness of each, shrunken by a ridge.
+"""How cells differ from the common calibration: biases and a steepness for each, shrunk by a ridge.
 
 Within a cell the logits u of the common calibration become ``u + t (m - centre) + d``: m are the logits without the
-bias, t the change of the steepness and d that of the biases. Cells do not touch each other, so that sums over the
+bias, t the change of the steepness and d that of the biases. Cells do not affect each other, so that sums over the
 rows of each cell and fold are all that is needed.
 """
 
@@ -25,7 +25,7 @@ STEPS, LONGEST = 8, 2.0
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """How cells may differ: the ridge, and whether in steepness too."""
+    """How cells may differ: the ridge, and whether the steepness may differ too."""
 
     ridge: float
     steep: bool
@@ -38,7 +38,7 @@ class Shrinkage:
 
 @dataclass(frozen=True, eq=False)
 class Derivatives:
-    """Gradient and Hessian of the summed loss in (t, d), for each cell and fold; unlikely pairs of classes left out.
+    """Gradient and Hessian of the summed loss in (t, d), for each cell and fold, without unlikely pairs of classes.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Derivatives:
 
 
 def sums(rows: FoldedRows, q: FloatArray, slopes: FloatArray, n_cells: int) -> Derivatives:
-    """Return the sums over the rows of each cell and fold, where probabilities are q and t multiplies slopes."""
+    """Return the sums over the rows of each cell and fold; q are their probabilities, and t multiplies ``slopes``."""
     n, folds = q.shape[1], len(rows.folds)
     gradient = np.zeros((n_cells, folds, 1 + n))
     hessian = np.zeros((n_cells, folds, 1 + n, 1 + n))
@@ -108,7 +108,7 @@ def fitted(
 ) -> FloatArray:
     """Return (t, d) of each cell, fitted to all its rows by Newton's method with clipped steps."""
     params = np.zeros((n_cells, 1 + logits.shape[1]))
-    rows = replace(rows, folds=[slice(0, len(rows.labels))])  # sums of each fold are of no use here
+    rows = replace(rows, folds=[slice(0, len(rows.labels))])  # separate sums for folds are not needed here
     for _ in range(STEPS):
         q = evaluate(logits + change(params, slopes, (rows.cells,)), rows.labels)[1]
         step = sums(rows, q, slopes, n_cells).step(shrinkage, params, leave_out=False)

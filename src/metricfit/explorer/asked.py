@@ -33,7 +33,7 @@ class BadRequest(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A problem, how its confusion is counted, and whether what to expect on new rows is asked for too."""
+    """A problem, how its confusion is counted, and whether the expected values on new rows are asked for too."""
 
     problem: Problem
     kind: Counting
@@ -83,7 +83,7 @@ class Asked:
 
 
 def read(text: Any, where: str, axes: Axes) -> Metric | Constraint:
-    """Read the text of a metric or a constraint whose classes and attributes there are."""
+    """Read the text of a metric or a constraint; its classes and attributes must exist."""
     try:
         found = parse(text)
         metric = found.metric if isinstance(found, Constraint) else found

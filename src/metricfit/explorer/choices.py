@@ -1,4 +1,4 @@
-"""What the page offers: metrics in words, with their classes and attributes to be filled in."""
+"""What the page offers: metrics in words, with placeholders for classes and attributes."""
 
 from __future__ import annotations
 

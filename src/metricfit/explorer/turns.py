@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Literal
 
-#: A slider's answer ends all others that can be asked for again; a curve ends older curves; a download ends nothing.
+#: A slider's solve ends all others that can be asked for again, a curve ends older curves, a download ends nothing.
 Job = Literal["solve", "frontier", "download"]
 ENDS: dict[Job, tuple[Job, ...]] = {
     "solve": ("solve", "frontier"),
@@ -59,14 +59,14 @@ class Turn:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Wait until nobody else solves; raise if the answer is not wanted any more by then."""
+        """Wait until no other solve runs; raise if the answer is not wanted any more by then."""
         with self._lock:
             self.check()
             yield
 
 
 class Turns:
-    """Gives out turns; each new one ends the older ones that it makes worthless.
+    """Gives out turns; each new one ends the older ones that it makes obsolete.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Turns:
         self._waiting: list[Turn] = []
 
     def next(self, kind: Job) -> Turn:
-        """Return a new turn, and end the older ones that nobody needs beside it."""
+        """Return a new turn, and end the older ones that it makes obsolete."""
         turn = Turn(kind, self._solving)
         with self._giving:
             for other in self._waiting:

@@ -26,7 +26,7 @@ from metricfit.tradeoff.mixer import Mixer
 
 # Results that are kept, so that going back to a limit costs nothing and its neighbours start from its rules.
 KEPT = 200
-# Sets of metrics whose rules are kept for other limits, and how many new rules a mixture of them may ask for.
+# For how many sets of metrics rules are kept for other limits, and how many new rules a mixture may ask for.
 POOLS, PRICES = 20, 3
 # Passes that a session is expected to ask for, which decides whether compiled kernels are worth loading.
 PASSES = 10_000
@@ -35,14 +35,14 @@ Key = tuple[str, tuple[str, ...], Counting]
 
 
 class Workbench:
-    """Solves problems on the same rows, each from the rules of the one most like it.
+    """Solves problems on the same rows, each starting from the rules of the most similar problem.
 
     Parameters
     ----------
     rows : Rows
         The checked data.
     kind : {"labels", "calibrated", "model"}
-        How a request that does not say is counted.
+        How confusion is counted by default.
     options : Options
         How to solve.
     threads : int
@@ -82,12 +82,12 @@ class Workbench:
         return result
 
     def frontier(self, asked: Asked, place: int, levels: int, turn: Turn) -> Frontier:
-        """Return what the objective reaches at other limits of one constraint, the others as they are."""
+        """Return the best objective at other limits of one constraint, with the other constraints as they are."""
         traded = asked.problem.constraints[place]
         others = tuple(c for k, c in enumerate(asked.problem.constraints) if k != place)
         problem = Problem(asked.problem.objective, others)
         options = replace(self.options, callback=turn.callback, derandomise=False)
-        with warnings.catch_warnings():  # they would speak of limits that nobody asked for
+        with warnings.catch_warnings():  # warnings would be about limits that the user did not ask for
             warnings.simplefilter("ignore")
             return trace(problem, [traded], levels, self.oracle(asked.kind), options)
 
@@ -100,7 +100,7 @@ class Workbench:
         return replace(result, expected=found.expected)
 
     def baseline(self, kind: Counting) -> Confusion | None:
-        """Return what the most probable class does to the rows; None where no class is a decision."""
+        """Return the confusion of the most probable class; None where no class is a decision."""
         if kind not in self._baselines:
             oracle = self.oracle(kind)
             counted = oracle.calibrated() if oracle.calibrates else oracle
@@ -119,7 +119,7 @@ class Workbench:
         return self._notes.get(_key(asked), ())
 
     def _found(self, asked: Asked, callback: Callable[[object], bool]) -> Result:
-        """Return a result that is kept, or solve from the one most like it."""
+        """Return a result that is kept, or solve starting from the most similar one."""
         key = _key(asked)
         if key in self._results:
             self._results.move_to_end(key)
@@ -133,13 +133,13 @@ class Workbench:
         return result
 
     def _mixed(self, asked: Asked) -> Result | None:
-        """Return the best mixture of rules that other limits of the same metrics asked for, if it is proven best."""
+        """Return the best mixture of the rules found for other limits of the same metrics, if it is proven optimal."""
         mixer = self._pools.get(_metrics(asked))
         result = None if mixer is None else mixer.mix((), asked.problem, PRICES)
         return result if result is not None and result.status == "optimal" and result.feasible else None
 
     def _solve(self, asked: Asked, options: Options) -> Result:
-        """Solve on the oracle that remembers; the result speaks of the rows themselves."""
+        """Solve on the oracle that remembers answers; the result refers to the rows themselves."""
         oracle = self.oracle(asked.kind)
         result = solve(asked.problem, oracle, options)
         assert result.origin is not None
@@ -189,7 +189,7 @@ class Workbench:
 
     @contextmanager
     def _noted(self, asked: Asked) -> Iterator[None]:
-        """Keep warnings as notes for the page, where they are read; solves run one at a time."""
+        """Keep warnings as notes for the page; this is safe because solves run one at a time."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
@@ -198,7 +198,7 @@ class Workbench:
 
 
 def _metrics(asked: Asked) -> Key:
-    """Return what problems share that differ in their limits only."""
+    """Return a key that is the same for problems that differ only in their limits."""
     metrics = tuple(f"{c.metric} {c.sense}" for c in asked.problem.constraints)
     return str(asked.problem.objective), metrics, asked.kind
 

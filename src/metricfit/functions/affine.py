@@ -16,7 +16,7 @@ from metricfit.types import FloatArray, IntArray
 class Affine:
     """``M @ u + constant``, where M is the sum of ``value`` at ``row`` and ``column``, triple by triple.
 
-    A matrix of at most ``few`` entries is a whole array.
+    A matrix of at most ``few`` entries is a dense array.
     """
 
     row: IntArray
@@ -43,7 +43,7 @@ class Affine:
 
     def at(self, u: FloatArray) -> FloatArray:
         """Return the values at ``u``, one or many."""
-        if u.ndim > 1:  # of many points what is not read costs more than to gather what is
+        if u.ndim > 1:  # at many points it pays to gather the entries that are read
             entries, table = self._read
             return np.asarray((table @ u[..., entries].T).T + self.constant)
         table = self._tables[0]

@@ -17,7 +17,7 @@ from metricfit.types import FloatArray
 # Guards rates that are zero, where means of rates have an infinite slope. Small against the recall that one
 # row gives to a class, so it never shows in a value.
 TINY = 1e-9
-# The product of at most so many rates is a number, however small they are: one logarithm then does for all of them.
+# The product of up to this many rates does not underflow, so that one logarithm is enough for all of them.
 FEW_RATES = 16
 
 

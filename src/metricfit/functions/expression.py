@@ -3,11 +3,11 @@
 Section 7 of the paper: a problem only ever sees a few linear functions of the confusion tensor (the
 recalls, the coverages, one cost ...). Binding a metric to data lists those functions once, as ``u``, and
 leaves a tree on top of them. A node has a vector value; a metric is a node of size one. Here are the node and the
-leaves of trees; sums, extremes and what bends are in `metricfit.functions.sums`, `extremes` and `nonlinear`.
+leaves of trees; sums, extremes and curved functions are in `metricfit.functions.sums`, `extremes` and `nonlinear`.
 
 The slope of a convex node is a global under-estimator, that of a concave node an over-estimator, also where
 a maximum is taken: ``theta`` may name, for each `Largest`, any weights on its parts (the master problem's
-multipliers). That is what the certificate is made of, so it does not depend on how exactly a solver has
+multipliers). The certificate is made of such slopes, so it does not depend on how exactly a solver has
 solved anything.
 
 Values are taken at one ``u`` or at many, which are then the rows of a matrix: a search along a line asks for a
@@ -36,7 +36,7 @@ NO_THETA: Theta = {}
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A vector-valued function of ``u``; ``one_by_one`` says that many points take as long as each on its own."""
+    """A vector-valued function of ``u``; ``one_by_one`` says that many points at once take as long as one by one."""
 
     one_by_one: ClassVar[bool] = False
 
@@ -69,7 +69,7 @@ class Node:
         raise NotImplementedError
 
     def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        """Return the values at ``u`` of the planes that `slope` gives the steepness of.
+        """Return the values at ``u`` of the planes whose slopes are those of `slope`.
 
         These are `value`, except at points where a function has no slope (a geometric mean with a zero rate):
         the plane then touches the function close by.
@@ -90,7 +90,7 @@ class Node:
 
 
 def shared(weight: FloatArray, part: Node) -> FloatArray:
-    """Return the weight of each value of a part, whose only value may stand for all."""
+    """Return the weight of each value of a part; the single value of a part of size one gets the sum of all weights."""
     return weight if part.size == weight.size else np.array([weight.sum()])
 
 

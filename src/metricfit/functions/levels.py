@@ -12,8 +12,8 @@ from metricfit.functions.nonlinear import Quotient
 from metricfit.functions.sums import Stack, Sum, Total
 from metricfit.types import FloatArray
 
-# A denominator up to here is zero: the rounding error of a sum of shares, each known to 1e-16. One light row among
-# heavy ones is more, and a rate of it is a rate.
+# Denominators up to this count as zero: it is the rounding error of a sum of shares, each known to 1e-16. One light row
+# among heavy ones is more than that, and its rate is defined.
 ZERO_DENOMINATOR = 1e-13
 
 
@@ -21,8 +21,8 @@ def at_most(node: Node, limit: float) -> Node:
     """Return convex functions that are all <= 0 exactly where ``node <= limit``.
 
     A quotient is multiplied out (its denominator is never negative), a maximum is split, a rescaled metric is
-    unscaled; what remains must be convex. Where a denominator is zero the rate is one of no rows, and keeps
-    every limit.
+    unscaled; what remains must be convex. Where its denominator is zero, a rate has no rows and keeps every
+    limit.
     """
     match node:
         case Quotient(over, under, _) if node.curvature is Curvature.RATIO:
@@ -57,10 +57,10 @@ def at_least(node: Node, limit: float) -> Node:
 
 
 def defined(node: Node, u: FloatArray) -> FloatArray:
-    """Return the values of a node, at one or many points, where rates of no rows are NaN and a maximum is over others.
+    """Return the values of a node at one or many points; rates of no rows are NaN, and a maximum leaves them out.
 
-    This is how `at_most` and `at_least` see it: a precision of a class that no row is decided as keeps every limit,
-    and the worst of several precisions is that of those there are.
+    `at_most` and `at_least` treat rates in this way: the precision of a class that is never decided keeps every limit,
+    and the worst of several precisions leaves it out.
     """
     match node:
         case Quotient(_, under, _):

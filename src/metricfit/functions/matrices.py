@@ -1,4 +1,4 @@
-"""Matrices of coefficients: whole arrays where they are small, sparse ones where they are large.
+"""Matrices of coefficients: dense arrays where they are small, sparse ones where they are large.
 
 What an array does in a microsecond or two takes a sparse matrix 20 to 100, however small it is, and solving a problem
 of two groups is made of thousands of such steps.
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from metricfit.types import FloatArray, IntArray
 
-# A matrix of at most so many entries is a whole array.
+# A matrix of at most this many entries is a dense array.
 FEW_ENTRIES = 10_000
 
 
@@ -36,7 +36,7 @@ def matrix_of(
 
 
 def dense(matrix: Any) -> FloatArray:
-    """Return a matrix as a whole array."""
+    """Return a matrix as a dense array."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
@@ -52,7 +52,7 @@ def by_columns(matrix: Any) -> Any:
     """
     if not isinstance(matrix, np.ndarray):
         return sp.csc_matrix(matrix)
-    # Put together by hand: the general constructor takes twice as long.
+    # Built by hand: the general constructor takes twice as long.
     column, row = np.nonzero(matrix.T)
     starts = np.searchsorted(column, np.arange(matrix.shape[1] + 1))
     return sp.csc_matrix((matrix[row, column], row, starts), shape=matrix.shape)
@@ -64,7 +64,7 @@ def quick(matrix: Any) -> Any:
 
 
 def widened(matrix: Any, width: int) -> Any:
-    """Return a matrix with columns of zeros behind its own."""
+    """Return a matrix with columns of zeros added after its own."""
     rows, own = matrix.shape
     if own == width:
         return matrix

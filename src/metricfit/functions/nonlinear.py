@@ -11,10 +11,10 @@ from metricfit.functions.curvature import Curvature, of_composition
 from metricfit.functions.expression import NO_THETA, Node, Theta, shared
 from metricfit.types import BoolArray, FloatArray
 
-# A denominator this little below zero is zero: sums of probabilities are known no better.
+# A denominator that is below zero by no more than this counts as zero: sums of probabilities are not more accurate.
 SUM_ERROR = 1e-12
-# A numerator this small is zero: it is what is left of hits less chance where all rows are decided alike, and the last
-# bits of that differ from processor to processor.
+# A numerator this small counts as zero: it is the rest of hits minus chance where all rows get the same decision, and
+# its last bits differ from processor to processor.
 NOISE = 1e-15
 
 
@@ -103,8 +103,8 @@ class Quotient(Node):
 class Otherwise(Node):
     """``rate`` where its denominator ``under`` is positive, else ``instead``; all of size one.
 
-    In a comparison of groups a precision of no decisions is no precision: with what it is compared with in its stead,
-    it is no different.
+    In a comparison of groups, the precision of a group without such decisions is undefined; ``instead`` is then what it
+    is compared with, so that there is no difference.
     """
 
     rate: Node

@@ -10,7 +10,7 @@ from metricfit.types import FloatArray, IntArray
 
 
 def ends(linear: Linear, axes: Axes, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest and largest value of each function, when every class may be decided as suits it.
+    """Return the smallest and largest value of each function if the rows of each class may get any decision.
 
     ``prior`` is the probability of each class, jointly with the slice of the rows that the functions are of. Row sums,
     which no decision changes, are left out.
@@ -53,7 +53,7 @@ def _most_of_columns(
 def _most(
     size: int, row: IntArray, place: IntArray, value: FloatArray, sign: float, axes: Axes, prior: FloatArray
 ) -> FloatArray:
-    """Return the largest values of functions of all entries: of each class the decision with most."""
+    """Return the largest values of functions of all entries: each class gets its largest coefficient."""
     # Only classes that a function mentions: n * k functions of n * k entries must not cost n ** 3.
     pairs = row * axes.n + place // axes.k
     groups, index, stored = np.unique(pairs, return_inverse=True, return_counts=True)

@@ -1,6 +1,6 @@
-"""How sure a metric of labelled rows is: 95 % intervals for any function of the confusion tensor.
+"""How uncertain a metric of labelled rows is: 95 % intervals for any function of the confusion tensor.
 
-`Evidence` is what was seen, `estimate` says what a metric is on it and between which ends.
+`Evidence` summarises the rows, `estimate` returns the value of a metric on them with its interval.
 """
 
 from __future__ import annotations

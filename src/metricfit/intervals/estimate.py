@@ -1,10 +1,10 @@
 """A metric of labelled rows with a confidence interval of the kind that suits it.
 
 - A rate, or another smooth metric between 0 and 1: Wilson's interval for as many rows as would have the variance found
-  (of 0/1 outcomes of equal weight these are the rows themselves; weights and mixtures of rules change the number).
+  (with 0/1 outcomes of equal weight, the rows of the rate; weights and mixtures of rules change the number).
 - Another smooth metric: the value plus and minus 1.96 standard errors.
-- A largest or smallest of several (parity, worst group): ends that hold for all of those that may be the largest at
-  once, from their joint distribution. (Resampling was tried: it covers .67 to .98 where parity is near 0.)
+- A largest or smallest of several (parity, worst group): ends that hold simultaneously for all that may be the largest,
+  from their joint distribution. (Resampling was tried: it covers .67 to .98 where parity is near 0.)
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from metricfit.metrics.base import Metric
 from metricfit.types import FloatArray
 
 LEVEL = 0.95
-# Draws of the joint distribution of several functions, from which the factor of their standard errors comes.
+# Draws from the joint distribution of several functions, which give the factor of their standard errors.
 DRAWS = 4000
-# Of more functions than this each may be outside as often as all may, divided by their number, which needs no draws:
-# those of 30 groups by 8 classes (3,840) are hardly correlated, and the factor is a few per cent larger.
+# For more functions than this Bonferroni's correction replaces the draws: those of 30 groups by 8 classes (3,840) are
+# hardly correlated, so that the factor is only a few per cent larger.
 MANY = 1000
 
 
@@ -73,11 +73,11 @@ def estimate(
     seen : Evidence
         Labelled rows and the chances of their decisions.
     level : float
-        How often such intervals hold the truth.
+        How often such intervals contain the true value.
     more : callable, optional
         Returns a variance of the value that these rows do not show, such as that of the policy itself. It is left out
-        of a largest of several, whose ends hold for all of them at once: on draws of benchmarks/trust these held parity
-        and opportunity in .92 to .99 without it, and in all of 200 with it.
+        for a largest of several, whose ends hold for all of them simultaneously: on draws of benchmarks/trust they
+        contained parity and opportunity in .92 to .99 of cases without it, and in all of 200 with it.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def estimate(
 
 
 def standard_error(metric: Metric, seen: Evidence) -> float:
-    """Return the standard error of a metric's value; of a largest of several, that of the one it is."""
+    """Return the standard error of a metric's value; for a largest of several, that of the largest one."""
     pieces = taken_apart(metric, seen)
     chosen = pieces.influences[[int(np.argmax(pieces.values))]]
     return float(np.sqrt(variances(chosen, seen)[0]))
@@ -128,7 +128,7 @@ def _rows_behind(share: float, spread: float, seen: Evidence) -> float:
     """Return how many rows of 0/1 outcomes would have this variance."""
     if spread > 1e-14 and 0 < share < 1:
         return max(share * (1 - share) / spread, 1.0)
-    # All outcomes alike have no variance: as many rows as the smallest class has, which is the cautious answer.
+    # Outcomes that are all equal have no variance; the number of rows of the smallest class is a cautious answer.
     totals = np.bincount(seen.labels, seen.mass, seen.axes.n)
     squares = np.bincount(seen.labels, seen.squares, seen.axes.n)
     used = totals > 0
@@ -138,7 +138,7 @@ def _rows_behind(share: float, spread: float, seen: Evidence) -> float:
 def _of_several(pieces: Pieces, seen: Evidence, level: float) -> Estimate:
     errors = np.sqrt(variances(pieces.influences, seen))
     one = NormalDist().inv_cdf(0.5 + level / 2)
-    # Functions that lie clearly below another are not the largest of the population either.
+    # Functions that lie clearly below another one are not the largest in the population either.
     near = pieces.values + 2 * one * errors >= (pieces.values - 2 * one * errors).max()
     values, errors = pieces.values[near], errors[near]
     factor = _factor(pieces.influences[near], errors, seen, 0.5 + level / 2)

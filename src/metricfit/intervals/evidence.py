@@ -1,6 +1,6 @@
-"""Labelled rows and the chances of their decisions, in as few numbers as tell everything about a metric.
+"""Labelled rows and the chances of their decisions, reduced to the numbers that metrics need.
 
-A mixture of rules is judged by its decision probabilities, so no noise of drawing comes in. Rows of one cell and
+A mixture of rules is judged by its decision probabilities, so that drawing adds no noise. Rows of one cell and
 class that get the same chances are alike to every metric: they are one *pattern*, with its weight. A policy of a few
 rules makes a few patterns in each cell and class, however many rows there are.
 """
@@ -78,7 +78,7 @@ class Evidence:
 
     @property
     def effective_rows(self) -> float:
-        """How many rows of equal weight tell as much."""
+        """The number of rows of equal weight that would carry as much information."""
         return self.total**2 / float(self.squares.sum())
 
     @cached_property
@@ -87,13 +87,13 @@ class Evidence:
         return Confusion(self.tensor(self.mass), self.axes)
 
     def tensor(self, mass: FloatArray) -> FloatArray:
-        """Return the tensor if the patterns had these weights."""
+        """Return the tensor that the patterns would have with these weights."""
         tensor = np.zeros(self.axes.shape)
         np.add.at(tensor, (self.cells, self.labels), mass[:, None] * self.chances)
         return tensor / tensor.sum()
 
     def scaled(self, to: float) -> Evidence:
-        """Return evidence of the same shares as if it were that of ``to`` times as many rows."""
+        """Return evidence with the same shares, as if there were ``to`` times as many rows."""
         return Evidence(self.axes, self.cells, self.labels, self.chances, self.mass * to, self.squares * to)
 
     def where(self, inside: Any) -> Evidence | None:

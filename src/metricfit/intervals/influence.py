@@ -4,7 +4,7 @@ A metric is a function of the confusion tensor. One more row of a pattern moves 
 pattern; the metric's slope in that direction is the pattern's *influence*. Influences have mean 0, and the variance of
 the metric is the sum of their squared shares (the delta method).
 
-A largest of several functions has no slope where two of them meet, so it is taken apart, and each has its own.
+A largest of several functions has no slope where two of them meet, so each function gets influences of its own.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from metricfit.intervals.rates import of_groups
 from metricfit.metrics.base import Metric
 from metricfit.types import FloatArray
 
-# By which part of itself the share of a class in a cell is moved to see what the metric makes of it.
+# The relative step of the share of a class in a cell, in numerical derivatives of a metric.
 STEP = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """A metric taken apart: ``sign`` times the largest of functions with slopes; one function if it has one itself.
+    """A metric taken apart: ``sign`` times the largest of smooth functions; just one if it is smooth itself.
 
     ``values`` and ``influences`` (pieces, patterns) are those of the functions.
     """
@@ -123,10 +123,10 @@ def _parts(root: Node) -> tuple[int, Node]:
 
 
 def _of_shares(metric: Metric, confusion: Confusion, here: _On, within: FloatArray) -> FloatArray:
-    """Return what a row adds by its class and cell alone, (functions, cells, classes), whatever is decided about it.
+    """Return what a row adds by its class and cell alone, whatever its decision: (functions, cells, classes).
 
-    More rows of a class in a cell, decided as those there are, change the metric by that and by their decisions. Cells
-    that the metric does not tell apart have it in common, so one of them is looked at, that with most rows.
+    More rows of a class in a cell, decided like those already there, change the metric by this and by their decisions.
+    Cells that the metric does not distinguish have the same result, so only the one with most rows is evaluated.
     """
     values, margins, alike = confusion.values, confusion.margins, here.binding.alike
     made = np.zeros((len(within), *margins.shape))

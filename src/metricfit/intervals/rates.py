@@ -1,7 +1,7 @@
 """Rates as quotients of two means over rows, and what each row adds to them and to their comparison over groups.
 
-In closed form: the slope of a quotient needs no look at what the metric makes of other class shares, so that hundreds
-of rates in hundreds of groups take no longer than a few passes over the patterns.
+All of this has a closed form: the slope of a quotient needs no values of the metric at other class shares, so that
+hundreds of rates in hundreds of groups take no longer than a few passes over the patterns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from metricfit.metrics.comparison import Disparity, Worst, strata_of
 from metricfit.metrics.rates import Named, Rates
 from metricfit.types import BoolArray, FloatArray
 
-# Pieces further apart than so many of their standard errors are not confused in the population either.
+# Functions that are further apart than this many of their standard errors are in the same order in the population.
 CLEARLY_BELOW = 4.0
 
 
@@ -43,12 +43,12 @@ class Rate:
 
     @property
     def counts(self) -> bool:
-        """Whether it is a share of some rows among others: what is counted above is counted below too."""
+        """Whether it is a share of some rows among others: rows of the numerator count in the denominator too."""
         whole = np.isin(self.over, (0.0, 1.0)) & np.isin(self.under, (0.0, 1.0))
         return bool(np.all(whole & (self.over <= self.under)))
 
     def on(self, seen: Evidence) -> tuple[float, FloatArray] | None:
-        """Return the rate and the influence of each pattern on it; None where it is one of nothing.
+        """Return the rate and the influence of each pattern on it; None for a rate of no rows.
 
         Examples
         --------
@@ -99,8 +99,8 @@ LinearFunction = tuple[float, FloatArray]
 def of_groups(metric: Metric, seen: Evidence) -> tuple[int, FloatArray, FloatArray] | None:
     """Return a sign, and values and influences of functions: the metric is the sign times the largest of these.
 
-    None unless they are rates of groups. A rate is the largest of itself; a disparity that of differences, and the
-    worst rate that of all, of which those clearly below another are left out.
+    None for other metrics than rates and comparisons of rates over groups. A rate is one function, a disparity the
+    largest of differences, a worst rate that of all rates; functions clearly below another one are left out.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def _differences(
 def _near_the_largest(
     found: Iterator[LinearFunction], seen: Evidence
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the functions that may be the largest of the population."""
+    """Return the functions that may be the largest in the population."""
     kept: list[tuple[float, LinearFunction]] = []
     highest = -np.inf
     for value, influence in found:

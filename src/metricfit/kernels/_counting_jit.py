@@ -4,8 +4,8 @@ Every function works on one chunk of rows and releases the GIL. An empty ``cell`
 for None, so that there is one compiled version for each dtype of the probabilities.
 
 Nothing is compiled with fast-math: the order of additions, and with it every tie, is that of the NumPy
-twins. Scores are never ``-0.0`` (a sum is only if both its terms are, and each sum here starts with, or
-ends with, a term that is not), so equal scores have equal bits.
+twins. Scores are never ``-0.0`` (a sum is -0.0 only if both terms are, and each sum here starts or ends
+with a term that is not), so equal scores have equal bits.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from numba.extending import overload
 # Rows that are decided together. Not a power of two: the columns of a block would share few cache sets.
 BLOCK = 80
 
-# Decisions up to which vector lanes are rows; beyond, lanes are decisions, as many as LLVM takes at once.
+# Up to NARROW decisions vector lanes are rows; beyond, lanes are decisions, as many as LLVM takes at once.
 NARROW = 20
 PAD = 32
 
-# Entries of P that are decided before they are counted, few enough to be in the second-level cache still.
+# Entries of P that are decided before they are counted; few enough to be still in the second-level cache.
 SPAN = 2**16
 
 # Classes whose products are added up while the scores of a block stay in the first-level cache.
@@ -127,7 +127,7 @@ def _decide_wide(P: Any, cell: Any, slope: Any, offset: Any, match: Any, out: An
             in_place = 0
     for r in range(in_place):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
-        # The minimum: rows of NaN would choose a lane of the padding, and be counted outside the statistic.
+        # Clipped, because rows of NaN would choose a lane of the padding and be counted outside the statistic.
         out[r] = min(last, _last_argmin(flat, np.uintp(r) * np.uintp(n), slope, offset, a, keys))
     for r in range(in_place, out.size):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
@@ -270,7 +270,7 @@ def tally_soft_mixture(P: Any, cell: Any, weight: Any, decisions: Any, shares: A
             decision, share = decisions[r, q], shares[a, q]
             for s in range(q):
                 if decisions[r, s] == decision:
-                    share = 0.0  # has been added there
+                    share = 0.0  # already added there
             for s in range(q + 1, n_rules):
                 if decisions[r, s] == decision and share > 0.0:
                     share += shares[a, s]

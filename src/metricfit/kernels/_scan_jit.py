@@ -12,7 +12,7 @@ from metricfit.kernels.sums_along_line import NO_WEIGHT
 
 # The largest factor tried: under it, a row takes the decision if its probability is above 1e-200.
 MOST = 1e200
-# More values than this in one bucket, and they are sorted in another way.
+# A bucket of more values than this is sorted in another way.
 CROWD = 64
 
 
@@ -174,7 +174,7 @@ def _nonzero(value):
 
 @njit
 def _best_count(at, order, series, here, closest, size, gain):
-    """Return how many rows should enter: where the series is smallest among the numbers that some weight lets enter."""
+    """Return how many rows should enter: the number with the smallest value of the series that some weight can make."""
     count = order.size
     best, least = here, series[here] - gain
     for i in range(count + 1):
@@ -204,10 +204,10 @@ def sweep_ratios(
     decisions, best, proba, labels, weights, match, trust,
     columns, sweeps, reach, anywhere, gain, tol, closest, terms, sign, hit, made,
 ):  # fmt: skip
-    """Give factors and constants in turn their best value nearby; return the numbers of moves and of scans.
+    """Set factors and constants in turn to their best value nearby; return the numbers of moves and of scans.
 
     Each sweep but the first goes through the weights that have moved in the last one. With ``anywhere``, factors
-    may go to any positive value. A sweep that gains at most ``tol`` is the last.
+    may take any positive value. A sweep that gains at most ``tol`` is the last.
     """
     moves, scans, k, size = 0, 0, column.size, decisions.size
     at, weight, won, lost = np.empty(size), np.empty(size), np.empty(size), np.empty(size)

@@ -55,7 +55,7 @@ def decide(
     threads : int, optional
         Number of threads that share the rows; None means one, -1 all cores, as ``n_jobs``.
     engine : {"auto", "numpy", "numba"}
-        What computes.
+        The implementation to use.
     settings : Settings
         When numba computes, and how many rows at a time.
 
@@ -88,7 +88,7 @@ def count(
     engine: Engine = "auto",
     settings: Settings = TUNED,
 ) -> FloatArray:
-    """Return the statistic that the rule of a loss reaches.
+    """Return the statistic of the rule of a loss.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ def count_numba(
     threads: int | None = None,
     chunk: int = TUNED.chunk,
 ) -> FloatArray:
-    """Return the statistic that the rule of a loss reaches."""
+    """Return the statistic of the rule of a loss."""
     given, rows = rows, _prepared(rows)
     n_cells, _, k = loss.shape
     if layout == "full":
@@ -159,7 +159,7 @@ def _part(rows: RowArrays, place: slice) -> RowArrays:
 
 
 def _read_only(values: npt.ArrayLike, dtype: npt.DTypeLike) -> Any:
-    # Memory-mapped data often are, and numba compiles once more for arrays that are not.
+    # Memory-mapped data often are read-only, and numba would compile once more for arrays that are not.
     array = np.ascontiguousarray(values, dtype).view()
     array.flags.writeable = False
     return array
@@ -207,7 +207,7 @@ def _tensor(rows: RowArrays, decisions: IntArray, n_cells: int, n_decisions: int
 
 
 def _chunks(P: FloatArray, size: int, chunk: int) -> list[slice]:
-    """Cut the rows into chunks: eight or more of them if there are enough rows, each large beside its statistic."""
+    """Cut the rows into chunks: eight or more if there are enough rows, each large compared with its statistic."""
     entries = max(min(chunk, P.size // 8), chunk // 16, 4 * size)
     step = max(1, -(-entries // P.shape[1]))
     return [slice(start, min(start + step, len(P))) for start in range(0, len(P), step)]
@@ -222,13 +222,13 @@ def _each(task: Callable[[slice], T], chunks: list[slice], threads: int | None) 
 def _shared(task: Callable[[slice], T], chunks: list[slice], n_helpers: int) -> Iterator[T]:
     """Yield results in order, while this thread and its helpers each take the next chunk that is left.
 
-    To wake a helper once costs less than to hand it every chunk, which matters in a call of a millisecond.
+    Waking a helper once costs less than handing it every chunk, which matters in a call of a millisecond.
     """
     left, done = iter(range(len(chunks))), 0
     results: dict[int, T] = {}
 
     def work() -> None:
-        for place in left:  # a step of an iterator of a range is one step of the interpreter
+        for place in left:  # threads can share the iterator: a step of a range iterator is atomic
             results[place] = task(chunks[place])
 
     pool = _pool(os.getpid(), n_helpers)
@@ -240,10 +240,10 @@ def _shared(task: Callable[[slice], T], chunks: list[slice], n_helpers: int) -> 
                 yield results.pop(done)
                 done += 1
     finally:
-        for _ in left:  # nothing if all went well
+        for _ in left:  # after an error, leave no chunk to the helpers
             pass
         for helper in helpers:
-            if not helper.cancel():  # the pool may have been too busy to start it
+            if not helper.cancel():  # cancelled only if the pool was too busy to start it
                 helper.result()
     while done in results:
         yield results.pop(done)
@@ -252,8 +252,8 @@ def _shared(task: Callable[[slice], T], chunks: list[slice], n_helpers: int) -> 
 
 @cache
 def _pool(pid: int, n_helpers: int) -> ThreadPoolExecutor:
-    # Kept, as to start threads takes longer than many a call. For each process its own: threads do not live
-    # on in a process that was forked.
+    # Kept, because starting threads takes longer than many a call. Each process has its own pool: threads do not
+    # survive a fork.
     return ThreadPoolExecutor(n_helpers, thread_name_prefix="metricfit")
 
 

@@ -56,7 +56,7 @@ def count_numpy(
     *,
     layout: Layout,
 ) -> FloatArray:
-    """Return the statistic that the rule of a loss reaches."""
+    """Return the statistic of the rule of a loss."""
     decisions = decide_numpy(rows.proba, rows.cells, loss, match, layout=layout)
     n_cells, _, k = loss.shape
     if layout == "full":

@@ -1,4 +1,4 @@
-"""Who computes: NumPy, or compiled code, for which numba must be loaded first."""
+"""The engine that computes: NumPy, or compiled code, for which numba must be loaded first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows take another decision while one weight of a rule moves, at which value of it, and what each row counts.
+"""Which rows change their decision while one weight of a rule moves, at which value of it, and what each row counts.
 
 Small inputs go to the NumPy twin, so that a small job does not wait for numba; ``engine`` forces either.
 """
@@ -29,12 +29,12 @@ class RuleScores(NamedTuple):
     def of(self, rows: IntArray, decisions: Any) -> FloatArray:
         """Return the score of one decision for each of some rows."""
         a = self.cell[rows] if self.cell.size else 0
-        # As float64 before they meet a single factor: NumPy 1 would take the factor for a float32 as well.
+        # As float64 before they meet a scalar factor: NumPy 1 would turn the factor into a float32 as well.
         x = np.asarray(self.table[rows, self.column[decisions]], float)
         return np.asarray(self.slope[a, decisions] * x + self.offset[a, decisions])
 
     def second_best(self, rows: IntArray, decision: int) -> tuple[IntArray, FloatArray]:
-        """Return the best decision but one for each of some rows, the larger of equal ones, and its score."""
+        """Return the best of the other decisions for each of some rows, the larger of equal ones, and its score."""
         best, highest = np.full(rows.size, -1), np.full(rows.size, -np.inf)
         for j in range(self.column.size):
             if j != decision:
@@ -116,7 +116,7 @@ def moving_rows(
 ) -> Moving:
     """Return the rows among ``members`` that a weight moves, with their breakpoints and the decisions they leave.
 
-    Of two equally good decisions to leave, the one with the larger number.
+    Where two decisions to leave are equally good, it is the one with the larger index.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def moving_rows_numpy(scores: RuleScores, state: State, move: Move, members: Int
     else:
         over = other - (scores.slope[cell, j] * np.asarray(move.own[some], float) + constant)
     if move.rate.size:
-        with np.errstate(all="ignore"):  # no weight moves a row that its rate does not reach: it is infinite
+        with np.errstate(all="ignore"):  # the breakpoint of a row with rate 0 is infinite: no weight moves it
             at = over / np.asarray(move.rate[some], float)
     else:
         at = over + constant if move.anew else over
@@ -187,7 +187,7 @@ def ascending(values: FloatArray, engine: Engine = "auto") -> IntArray:
 
 
 def fixed(array: Any) -> Any:
-    """Return a read-only view, as memory-mapped data are: numba compiles read-only and other arrays apart."""
+    """Return a read-only view, like memory-mapped data: numba compiles separately for read-only and other arrays."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -23,7 +23,7 @@ from metricfit.types import FloatArray, IntArray
 
 
 class Sweep(NamedTuple):
-    """How often and how far to look (factors perhaps anywhere), and what a move and a whole sweep must gain."""
+    """How many sweeps, how far scans reach (``anywhere``: all factors), and the least gain of a move and of a sweep."""
 
     sweeps: int
     reach: float
@@ -33,7 +33,7 @@ class Sweep(NamedTuple):
 
 
 class Scan:
-    """A rule on rows in memory, one weight of which is moved at a time.
+    """A rule on rows in memory, of which one weight is moved at a time.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Scan:
     layout : {"diagonal", "full"}
         Its layout.
     engine : {"auto", "numpy", "numba"}
-        What computes.
+        The implementation to use.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Scan:
         self.rows, self.layout, self.engine = rows, layout, engine
         self.match = rows.axes.match
         self.loss = np.array(loss, float)
-        # Scores in the precision of the probabilities do not tell closer breakpoints apart.
+        # Breakpoints that are closer cannot be told apart by scores in the precision of the probabilities.
         self.closest = 32 * float(np.finfo(rows.proba.dtype).eps)
         cells, k = len(rows.axes.cells), rows.axes.k
         self.cell: IntArray = fixed(np.zeros(0, np.int32) if rows.cells is None else rows.cells)
@@ -119,11 +119,11 @@ class Scan:
     def line(
         self, decision: int, kind: Kind, cell: int | None = None, reach: float | None = None
     ) -> Line | None:
-        """Return what a weight moves; None if it moves nothing.
+        """Return the line of a weight; None if the weight moves no row.
 
-        With ``reach``, only breakpoints near the weight that the rule has: up to ``1 + reach`` times as large
-        or small a factor, or a constant that differs by at most ``reach / 4`` times the factor. In the full
-        layout both come on top of the loss, and are at most ``reach / 4`` times as large as its entries.
+        With ``reach``, only breakpoints near the present weight count: a factor up to ``1 + reach`` times as large or
+        small, or a constant that differs by at most ``reach / 4`` times the factor. In the full layout both are
+        added to the loss, and are at most ``reach / 4`` times as large as its entries.
         """
         if (kind == "slope" and self.match[decision] < 0) or self.rows.axes.k < 2:
             return None
@@ -137,7 +137,7 @@ class Scan:
         size = np.abs(at)
         size += kind == "offset"
         apart = np.ones(at.size + 1, bool)
-        # Probabilities near 0 make breakpoints near the largest number there is, and sums of two of them infinite.
+        # Probabilities near 0 make breakpoints near the largest float, and sums of two such breakpoints infinite.
         with np.errstate(over="ignore"):
             between = self.closest * (size[1:] + size[:-1])
             np.greater(at[1:] - at[:-1], between, out=apart[1:-1])
@@ -152,7 +152,7 @@ class Scan:
         return Move(decision, own, rate, anew, *self._ends(decision, kind, cell, reach))
 
     def sweep(self, terms: FloatArray, sign: float, statistic: FloatArray, how: Sweep) -> tuple[int, int]:
-        """Do at once what lines for all factors and constants do one by one, for the objective ``sign * ratio_sums``.
+        """Scan all factors and constants in one compiled call, for the objective ``sign * ratio_sums``.
 
         The rule must be the same in all cells, and the layout diagonal. Returns the numbers of moves and of scans.
         """
@@ -215,7 +215,7 @@ class Scan:
         return total if count > line.here else -total
 
     def statistic(self, trust: float | None = None) -> FloatArray:
-        """Return the statistic of the rule as it is, counted as the scan counts or with another share of trust."""
+        """Return the statistic of the present rule, counted with the scan's ``trust`` or with another one."""
         cells, _, k = self.loss.shape
         state = self.state if trust is None else self.state._replace(trust=trust)
         weight, at = state.masses(self.every), self.decisions.astype(np.int64)
@@ -229,7 +229,7 @@ class Scan:
         return np.stack(sums, axis=1)
 
     def likeliest(self, decision: int) -> tuple[FloatArray, FloatArray]:
-        """Return the right ones among, and all of, the 0, 1, 2 ... rows that are most likely of a decision's class."""
+        """Return hits and total weight of the 0, 1, 2, ... rows that are most likely to be of a decision's class."""
         rows, named = self.every, self.match[decision]
         if named >= 0:
             rows = np.argsort(-self.rows.proba[:, named])

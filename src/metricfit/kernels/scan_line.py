@@ -34,7 +34,7 @@ class Line:
     apart : bool array of shape (rows + 1,)
         Whether some weight lets in just 0, 1, 2, ... rows: breakpoints may coincide.
     low, high : float
-        The weights between which this is all that changes.
+        Between these weights no other rows change.
     """
 
     decision: int

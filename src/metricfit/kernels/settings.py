@@ -1,4 +1,4 @@
-"""When compiled code is worth loading, and how many rows it takes at a time."""
+"""When compiled code is worth loading, and how many rows it processes at a time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Settings(NamedTuple):
-    """Numbers tuned on made-up rows: 10,000 to 1,000,000 rows of 2 to 1,000 classes, on two cores.
+    """Numbers tuned on generated data: 10,000 to 1,000,000 rows of 2 to 1,000 classes, on two cores.
 
     Parameters
     ----------
@@ -19,8 +19,8 @@ class Settings(NamedTuple):
     numpy_rows : int
         Rows of a scan up to which NumPy is fast enough.
     chunk : int
-        Probabilities in a chunk: enough to make the cost of a call small beside it, and few enough to be in the
-        cache still when a chunk is read again.
+        Probabilities in a chunk: enough to make the cost of a call small in comparison, and few enough to be still
+        in the cache when a chunk is read again.
     """
 
     numpy_work: int = 500_000

@@ -1,4 +1,4 @@
-"""What metrics read while rows enter a decision one by one: sums of ratios, and entries of u, after each of them.
+"""What metrics read while rows enter a decision one by one: sums of ratios, and entries of u, after each row.
 
 Small inputs go to the NumPy twins, so that a small job does not wait for numba; ``engine`` forces either.
 """
@@ -14,7 +14,7 @@ from metricfit.kernels.moving_rows import Moving
 from metricfit.kernels.settings import TUNED
 from metricfit.types import FloatArray, IntArray
 
-# A sum of weights this small is zero: rounding lets no sum be known better.
+# Sums of weights this small count as zero: because of rounding, no sum is known more accurately.
 NO_WEIGHT = 1e-12
 
 
@@ -39,7 +39,7 @@ def ratio_sums(
         Coefficients (of 1, hit and made) of numerators and denominators: :math:`r_j` is their quotient, 0 where the
         denominator is.
     engine : {"auto", "numpy", "numba"}
-        What computes.
+        The implementation to use.
 
     Returns
     -------
@@ -111,15 +111,15 @@ def entries_along(
     cell : int array
         The cell of all rows; empty if there is one.
     decision : int
-        What they enter.
+        The decision that they enter.
     matrix : array of shape (entries, cells * 2 * k)
         What u reads of a statistic in the diagonal layout.
     k : int
         The number of decisions.
     u : array of shape (entries,)
-        What it is before any row has entered.
+        Its value before any row has entered.
     engine : {"auto", "numpy", "numba"}
-        What computes.
+        The implementation to use.
 
     Examples
     --------

@@ -35,9 +35,9 @@ METHODS: dict[str, type[Method]] = {
 
 
 def choose(method: str | Method, program: Program, guided: bool = False) -> Method:
-    """Return the named method, or for "auto" the first that takes the problem; raise naming those that do.
+    """Return the named method, or for "auto" the first that accepts the problem; errors list the methods that would.
 
-    ``guided`` says that labels are counted and could be calibrated on: then "auto" is the guided search.
+    ``guided`` says that labels are counted and probabilities can be calibrated on them: "auto" is then guided search.
     """
     if isinstance(method, Method):
         wanted = method

@@ -33,12 +33,12 @@ from metricfit.problem import Program
 class Method:
     """How to walk the set of achievable confusion tensors.
 
-    ``accepts`` lists the curvatures of a minimised objective, ``needs_smooth`` whether it must have a
-    gradient, ``constrained`` whether convex constraints are taken, ``nonconvex`` whether any others are.
-    "auto", the docs and the error text read these. ``proves`` says that the method's bound closes in on the
-    value where the oracle is exact; ``calibrates`` that counted labels are decided on calibrated probabilities.
-    ``as_published`` is what a user may ask of the paper's methods: nothing but the paper's
-    steps, whose answer is the last iterate and not the best one seen.
+    A method declares what it can do; "auto", the docs and the error messages read these declarations. ``accepts``
+    lists the curvatures that a minimised objective may have, ``needs_smooth`` says whether it must have a gradient,
+    ``constrained`` whether there may be convex constraints, ``nonconvex`` whether there may be any others. ``proves``
+    says that with an exact oracle the bound converges to the value, ``calibrates`` that with counted labels the
+    rules decide on calibrated probabilities. ``as_published`` is an option of the paper's methods: take only the
+    paper's steps, and return the last iterate rather than the best one seen.
     """
 
     name: ClassVar[str]
@@ -61,11 +61,11 @@ class Method:
         return self.default_calls
 
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
-        """Return what the method makes of its iterates, however the walk ended; the best one by default."""
+        """Return the method's final answer, however the walk ended; by default the best iterate."""
         return best
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
-        """Return a simpler mixture that is at most ``slack`` worse; the same by default."""
+        """Return a simpler mixture that is at most ``slack`` worse; by default the given one."""
         return best
 
     def refusal(self, program: Program) -> str | None:
@@ -99,7 +99,7 @@ def run(
     verbose: int = 0,
     warn: bool = True,
 ) -> Outcome:
-    """Follow a method until it has converged, its budget is used up, or somebody stops it; keep the best."""
+    """Run a method until it converges, its budget is used up, or it is stopped; return the best iterate."""
     best: Iterate | None = None
     bound, status, records = -np.inf, "stalled", []
     proves = method.proves and walk.oracle.exact
@@ -114,7 +114,7 @@ def run(
             first = first or found
             if standing is None or method.as_published or found.beats(standing):
                 best, standing = iterate, found
-            if walk.oracle.exact:  # else a bound would be an estimate, and none is claimed
+            if walk.oracle.exact:  # otherwise the bound would only be an estimate
                 bound = max(bound, iterate.bound)
             prices = iterate.multipliers or prices
             records.append(standing.record(program, walk.calls, walk.budget.seconds, bound))
@@ -130,7 +130,7 @@ def run(
             status = "max_calls" if not walk.budget.left else "stalled" if proves else "searched"
     except Exhausted as end:
         status = end.status
-    except Unsolved:  # an inner program that no solver solves ends the walk; what was found is kept
+    except Unsolved:  # no solver solves an inner program: end the walk, keep what was found
         status = "stalled"
     except KeyboardInterrupt:
         status, interrupted = "stopped", True

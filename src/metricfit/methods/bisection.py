@@ -18,9 +18,9 @@ from metricfit.methods.master.master import Master, level_goal
 from metricfit.methods.search.lines import Lines
 from metricfit.problem import Program
 
-# The inner problem of a level is undecided when its minimum is known to be this close to zero.
+# A level whose inner problem is known to have a minimum this close to zero counts as not beaten.
 UNDECIDED = 1e-9
-# Levels of Algorithm 8 that lie closer are not told apart by what GDA reaches in its share of the calls.
+# Algorithm 8 does not separate levels that are closer than this: GDA is not that accurate in its share of the calls.
 HALVED = 1e-3
 
 
@@ -29,9 +29,9 @@ class Bisection(Pruned):
 
     .. math:: \psi(C) = \langle A, C \rangle / \langle B, C \rangle
 
-    Without constraints one oracle call for :math:`A - \gamma B` tells. With constraints, or for the worst
-    of several ratios, the inner problem is to minimise :math:`\max_j \langle A_j - \gamma B_j, C \rangle`
-    subject to the constraints, which column generation does, from the rules found for the levels before.
+    Without constraints one oracle call for :math:`A - \gamma B` answers this. With constraints, or for the
+    worst of several ratios, the inner problem is to minimise :math:`\max_j \langle A_j - \gamma B_j, C \rangle`
+    subject to the constraints; column generation solves it, starting from the rules found for earlier levels.
 
     The printed Algorithm 8 keeps the rule when :math:`\psi(C) \ge \gamma`, which would maximise the loss.
     Here, as in Algorithm 4, a feasible rule with :math:`\psi(C) \le \gamma` is kept and lowers
@@ -44,10 +44,10 @@ class Bisection(Pruned):
     Parameters
     ----------
     as_published : bool
-        Solve the inner problems as Algorithm 8 does, by GDA from nothing with the same number of calls for each
-        level, and return the rule of the last level that was beaten. There is no bound then.
+        Solve the inner problems as Algorithm 8 does, by GDA from scratch with the same number of calls for each
+        level, and return the rule of the last level that was beaten. No bound is given then.
     inner : GDA, optional
-        The GDA to take; by default ``GDA(as_published=True)``.
+        The GDA to use; by default ``GDA(as_published=True)``.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Bisection(Pruned):
             yield from scanned(program, walk, columns, best)
 
     def _published(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Algorithm 8 to the letter, but for the turned test: each level is a problem for Algorithm 6."""
+        """Algorithm 8 to the letter, except for the corrected test: Algorithm 6 solves the problem of each level."""
         walk.expect(walk.budget.max_calls)
         low, high = program.lowest_value, program.highest_value
         halvings = max(1, int(np.ceil(np.log2((high - low) / max(walk.tol, HALVED)))))
@@ -144,9 +144,9 @@ class Bisection(Pruned):
 
 
 def scanned(program: Program, walk: Walk, columns: Columns, best: Iterate) -> Iterator[Iterate]:
-    """Yield mixtures whose rules exact scans of their weights improve.
+    """Yield mixtures whose rules are improved by exact scans of their weights.
 
-    Where labels are counted the oracle does not know the cheapest rule, and calls a level unbeaten that is not.
+    On counted labels the oracle's answer need not be the cheapest rule, so that better ones may be left to find.
     """
     master, lines, alpha = Master(program, walk), Lines(walk), columns.alpha(best.weights)
     while True:
@@ -161,5 +161,5 @@ def scanned(program: Program, walk: Walk, columns: Columns, best: Iterate) -> It
 
 
 def _between(low: float, high: float) -> float:
-    """Return the level to ask for next: halfway, or where nothing bounds the ratio below, ever further down."""
+    """Return the next level to try: the midpoint, or if the ratio has no lower bound, a point further down."""
     return (low + high) / 2 if np.isfinite(low) else high - max(1.0, abs(high))

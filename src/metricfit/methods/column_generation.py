@@ -22,10 +22,10 @@ from metricfit.problem import Program
 
 
 class ColumnGeneration(Method):
-    """Mix all rules found so far as well as possible, and ask the multipliers for the next one.
+    """Find the best mixture of all rules so far, and price its multipliers to find the next rule.
 
-    Stops when value minus bound is at most ``tol``. With an exact oracle the bound is a proof. Without one it ends when
-    it finds nothing new, and claims no bound.
+    With an exact oracle the bound is a proof, and the method stops when value minus bound is at most ``tol``. Otherwise
+    it ends when it finds no new rule, and claims no bound.
     """
 
     name = "column_generation"
@@ -51,10 +51,10 @@ class ColumnGeneration(Method):
             worst = program.value(iterate.u) >= program.highest_value
             yield replace(iterate, settled=False) if worst else iterate
         if worst:
-            # Every rule neglects some class, so that a mean of recalls is 0 for all mixtures and shows no way up.
+            # No rule ever hits a certain class, so a mean of recalls is 0 for all mixtures and has no useful slope.
             feasibility.add_constants(program, walk, columns)
             yield from generate(program, walk, columns)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
-        """Drop rules that do nothing."""
+        """Drop rules that the mixture can do without."""
         return best if best.weights.ndim == 1 else fewer_rules(program, walk, best, slack)

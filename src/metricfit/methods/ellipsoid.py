@@ -41,10 +41,10 @@ class Ellipsoid(Pruned):
         Radius a of the first ellipsoid, a ball around zero. Theorem 18 asks for more than
         :math:`2(L + (L + 1) / r)`.
     deep : bool
-        Cut as deep as the bounds allow, or always through the centre, as in the paper.
+        Cut as deep as the bounds allow; False always cuts through the centre, as in the paper.
     as_published : bool
-        Begin with no rules: only those of the method's own centres are mixed in the end (line 14 of Algorithm 3,
-        line 16 of Algorithm 7), and cuts go through the centre.
+        Begin with no rules, so that only rules of the method's own centres are mixed in the end (line 14 of
+        Algorithm 3, line 16 of Algorithm 7), and cut through the centre.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Ellipsoid(Pruned):
         return mixture(program, walk)
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Yield the bound of each centre, and the best mixture so far, which is computed again more and more rarely."""
+        """Yield each centre's bound with the best mixture so far, which is recomputed at ever longer intervals."""
         if not self.as_published:
             yield from self.opened(program, walk)
         dual = _Dual(program, walk)

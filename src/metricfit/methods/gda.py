@@ -33,11 +33,11 @@ class GDA(Pruned):
 
     Symbols: ``xi``, ``lam``, ``mu`` are :math:`\xi, \lambda, \mu`; ``down`` and ``up`` the steps
     :math:`\eta_\xi = \eta` and :math:`\eta_\lambda = \eta_\mu = \eta'`; ``lipschitz`` is L,
-    ``inverse_room`` is 1/r. Both are worst cases in the theorems: many means of rates have no finite L, and
-    r is at most the limit of a parity constraint, however little that costs. They are estimated from the
-    best mixture of the first rules. L is the largest slope of the objective and the constraints at the
-    uniform classifier and half-way to that mixture; 1/r, which only serves to bound the multipliers of the
-    constraints, is the sum of the mixture's, at least 1.
+    ``inverse_room`` is 1/r. The theorems need their worst-case values: many means of rates have no finite L, and
+    a parity constraint makes r at most its limit, even if the constraint costs little. Here both are
+    estimated from the best mixture of the first rules: L is the largest slope of the objective and the
+    constraints at the uniform classifier and half-way to that mixture; 1/r, which only bounds the
+    multipliers of the constraints, is the sum of that mixture's multipliers, at least 1.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class GDA(Pruned):
         Whether to return the best mixture of all rules found, that of the linear program of section 8.2, or
         the plain average.
     as_published : bool
-        Begin with no rules, return the plain average, and take L and r from classifiers that look at no row:
-        L is the largest slope at the one that decides uniformly, r what the better of it and of the one that
-        decides by the class shares has to spare in all constraints.
+        Begin with no rules, return the plain average, and take L and r from two classifiers that ignore the
+        rows: one decides uniformly, the other by the class shares. L is the largest slope at the first, r the
+        larger of the margins with which they keep all constraints.
     room : float, optional
-        The r to take instead.
+        The r to use instead of an estimate.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class GDA(Pruned):
         yield from self.averages(program, walk, walk.budget.left)
 
     def averages(self, program: Program, walk: Walk, calls: int) -> Iterator[Iterate]:
-        """Yield the average after each of some steps; of several runs, the best one's last average comes last."""
+        """Yield the average after each step; for a grid of step sizes, end with the last average of the best run."""
         game = Game(program, walk, self.as_published, self.room)
         if self.step != "grid":
             down, up = game.theorem_steps(calls) if isinstance(self.step, str) else self.step
@@ -118,7 +118,7 @@ class GDA(Pruned):
 
 
 class Game:
-    """The three players, C, xi and the multipliers, and where they may go; ``room`` is r."""
+    """The three players, C, xi and the multipliers, and the sets in which they stay; ``room`` is r."""
 
     def __init__(self, program: Program, walk: Walk, as_published: bool, room: float | None = None) -> None:
         self.program, self.walk = program, walk
@@ -138,7 +138,7 @@ class Game:
         self.ball = 2 * self.lipschitz * (1 + self.inverse_room)
 
     def _room(self) -> float:
-        """Return the r of Assumption 1 that classifiers which look at no row show."""
+        """Return an r for Assumption 1: the margin with which one of two classifiers that ignore rows is feasible."""
         margins, match = self.walk.oracle.margins, self.program.axes.match
         shares = np.where(match >= 0, margins.sum(axis=0)[match], 0.0)
         by_shares = self.program.at_random(margins, shares / (shares.sum() or 1.0))

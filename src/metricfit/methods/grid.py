@@ -15,7 +15,7 @@ from metricfit.problem import Program
 from metricfit.types import FloatArray
 
 MOST_FREE = 3
-# Rules that are tried in one pass over the rows, where the oracle can.
+# Rules that are tried in one pass over the rows, where the oracle supports it.
 BATCH = 64
 
 
@@ -26,7 +26,7 @@ class Grid(Pruned):
     :math:`A (k - 1)` free; at most three are searched. A free weight goes through :math:`s / (1 - s)` times
     that of the balanced rule for evenly spaced s between 0 and 1; decisions that are no class have a
     constant score. The budget of calls sets the spacing. With constraints the optimum is a mixture of
-    several such rules, so the answer is the best one of all rules tried.
+    several such rules, so the answer is the best mixture of all rules tried.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Grid(Pruned):
         self.mixed = mixed
 
     def refusal(self, program: Program) -> str | None:
-        """Say when there are too many weights, or when weights are not enough."""
+        """Refuse problems with too many weights, and those that need more than one weight for each decision."""
         if program.layout == "full":
             return "the problem looks at single entries of the confusion matrix; grid weighs decisions only"
         free = _free(program)
@@ -78,7 +78,7 @@ class Grid(Pruned):
                 yield best
 
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
-        """Mix the rules tried, where that is asked for or needed and the problem is convex."""
+        """Mix the rules tried if the problem is convex and either has constraints or ``mixed`` asks for it."""
         convex = program.convex_limits and (program.curvature.is_convex or program.quasiconvex)
         mixed = convex and (program.limits or self.mixed)
         return super().finish(program, walk, best) if mixed else best

@@ -20,18 +20,19 @@ from metricfit.oracles.corrected import CorrectedOracle, label_factor
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
-# Rules of less weight in a mixture are not counted.
+# Smaller weights in a mixture are set to 0, and their rules are not counted by labels.
 LIGHT = 1e-9
-# A limit that labels miss is moved by so much more: rows come one by one.
+# A missed limit is moved by this much more than it was missed by: counted rates change in jumps of one row.
 PUSH = 1e-4
-# Shares of the same decisions differ by less: probabilities in single precision sum to 1 only so nearly.
+# Labels and probabilities agree on shares of decisions up to this: single-precision probabilities sum to 1 only nearly.
 ROUNDING = 1e-6
 
 
 class Judged(NamedTuple):
-    """What is said of a mixture of the guiding problem, which had its counts multiplied by ``factor``.
+    """A mixture of the guiding problem, seen by labels and by probabilities.
 
-    ``made`` is its statistic by labels, ``u`` what metrics read of it, ``expected`` what they read by probabilities.
+    ``made`` and ``u`` are its statistic and confusion vector by labels; ``expected`` is its vector in the guiding
+    problem, whose counts were multiplied by ``factor``.
     """
 
     made: FloatArray
@@ -41,18 +42,18 @@ class Judged(NamedTuple):
 
 
 class Guide:
-    """Solves the calibrated problem exactly, counts its mixture by labels, corrects the problem, and solves it again.
+    """Solves the calibrated problem exactly, counts its mixture by labels, corrects its counts, and solves it again.
 
     Parameters
     ----------
     program : Program
-        The problem by counted labels.
+        The problem on counted labels.
     walk : Walk
-        Where rules are counted by labels.
+        Counts rules by labels.
     soft : OracleBase
         Counts the same rows by their probabilities.
     settings : Settings
-        How often, and how well.
+        How many rounds and moves to make, and with which tolerance.
     """
 
     def __init__(self, program: Program, walk: Walk, soft: OracleBase, settings: Settings) -> None:
@@ -62,20 +63,20 @@ class Guide:
         self.method: Method = ColumnGeneration() if generates else Local(tries=1)
         self.agreed = False
         self.last: Judged | None = None
-        # Rules to start from, such as those of a neighbouring problem, are most of what the guiding problem needs.
+        # If the walk has rules, such as those of a neighbouring problem, the guiding problem needs few others.
         given = walk.beside(self.program, soft)
         given.ask_all([vertex.loss for vertex in walk.vertices])
         self.known: list[Vertex] = given.vertices
         self.places: dict[bytes, int] = {}
 
     def rounds(self) -> Iterator[Iterate]:
-        """Yield the mixture of each round, counted by labels; the first outcome is left in ``walk.guide``."""
+        """Yield the mixture of each round, counted by labels; store the outcome of the first in ``walk.guide``."""
         factor: FloatArray = np.ones(shape_of(self.program.layout, self.program.axes))
         rounds = self.settings.rounds if isinstance(self.method, ColumnGeneration) else 1
         for attempt in range(rounds):
             try:
                 outcome, weights = self._solved(self.program, factor, attempt)
-            except InfeasibleError:  # labels may still keep what calibrated probabilities do not
+            except InfeasibleError:  # the constraints may still be feasible on the labels
                 return
             if not attempt:
                 self.walk.guide = outcome
@@ -94,18 +95,18 @@ class Guide:
             factor = following
 
     def moved(self) -> Iterator[Iterate]:
-        """Yield mixtures of the guiding problem with its limits moved, until those asked for are kept, and not by much.
+        """Yield mixtures of the guiding problem with moved limits, until the original limits are just kept.
 
-        Each limit is moved by as much as it is missed, or left (see `_missed`); once it was kept and was not, half of
-        the way between. Of mixtures that labels alone keep within their limits none is yielded: one of them would be
-        the best by labels, and is kept by chance.
+        A limit moves by as much as it is missed, or by as much as it may be loosened (see `_missed`); once one move
+        kept it and another did not, halfway between these. A mixture that keeps all limits by labels alone, but not by
+        labels and probabilities together, is not yielded: it might win by labels, but keeps its limits by chance.
         """
         moves = np.zeros(len(self.labels.limits))
         broken, kept = np.full(moves.size, -np.inf), np.full(moves.size, np.inf)
         now = self.last
         for _ in range(self.settings.moves):
             if now is None or any(np.isnan(limit.value(now.u)) for limit in self.labels.limits):
-                return  # no mixture to move from, or one that gives up what a limit is about
+                return  # there is no mixture to start from, or a limit's metric is undefined for it
             missed, left = self._missed(now, moves)
             over = missed > FEASIBLE
             broken, kept = np.where(over, moves, broken), np.where(over, kept, moves)
@@ -126,15 +127,15 @@ class Guide:
                 yield Iterate(mixture, now.u, final=True)
 
     def _judged(self, mixture: FloatArray, outcome: Outcome, factor: FloatArray) -> Judged:
-        """Return what labels, and what probabilities, say of a mixture."""
+        """Return a mixture as seen by labels and by probabilities."""
         made = mixed(self.walk.vertices, mixture)
         return Judged(made, self.labels.vector(made), outcome.best.u, factor)
 
     def _missed(self, now: Judged, moves: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return by how much each limit is missed, and by how much those that bind may be loosened (all below 0).
+        """Return by how much each limit is missed, and the move (<= 0) that loosens it where it binds but has room.
 
-        Missed is what labels miss, or what labels and probabilities together do: their mean, in which labels weigh the
-        more the smaller their sampling error is beside the error of calibrated probabilities, ``settings.off``.
+        A limit is missed by the larger of its violation by labels and a mean of its violations by labels and by
+        probabilities. In the mean, labels weigh the more the smaller their sampling error is beside ``settings.off``.
         """
         rows = self.walk.oracle.effective_rows
         pairs = zip(self.labels.limits, self.program.limits, strict=True)
@@ -148,10 +149,10 @@ class Guide:
         return np.array(missed), np.array(left)
 
     def _agree(self, last: Judged) -> bool:
-        """Return whether labels and probabilities say the same of every constraint, as they do of shares of decisions.
+        """Return whether labels and probabilities give every constraint the same value, as for shares of decisions.
 
-        Of a rate of nothing, such as the precision of a class that is given up, neither says anything. Rates that are
-        close by chance do not count: the next limit would be answered in another way.
+        An undefined rate, such as the precision of a class that is never decided, is no agreement. Neither are rates
+        that are close by chance: then a slightly different limit would be answered in another way.
         """
         return all(
             abs(one.value(last.u) - other.value(last.expected)) <= ROUNDING
@@ -159,7 +160,7 @@ class Guide:
         )
 
     def _prices(self, best: Iterate) -> tuple[FloatArray, ...] | None:
-        """Return the multipliers of the calibrated problem, unless it compares groups without labels of a class."""
+        """Return the calibrated problem's multipliers, or None if it compares groups that lack labels of a class."""
         pairs = zip(self.labels.limits, self.program.limits, strict=True)
         alike = all(
             one.node is not None and other.node is not None and one.node.size == other.node.size
@@ -168,7 +169,7 @@ class Guide:
         return best.multipliers if alike else None
 
     def without_limits(self) -> int:
-        """Return the place of the heaviest rule of the calibrated problem without its constraints."""
+        """Solve the calibrated problem without constraints; return the place of its rule, in each cell the heaviest."""
         free = replace(self.program, limits=())
         _, weights = self._solved(free, np.ones(shape_of(free.layout, free.axes)), 1)
         places = [int(row.argmax()) for row in weights]
@@ -182,14 +183,14 @@ class Guide:
         return self.places[key]
 
     def _solved(self, program: Program, factor: FloatArray, attempt: int) -> tuple[Outcome, FloatArray]:
-        """Solve with corrected counts; return the outcome and its mixture of the rules known then."""
+        """Solve with corrected counts; return the outcome and its mixture as weights (cells, known rules)."""
         self.walk.check()
         oracle = self.soft if np.all(factor == 1) else CorrectedOracle(self.soft, factor)
         trial = self.walk.beside(program, oracle, self.settings.guide_tol if attempt else None)
-        for vertex in self.known:  # their rules stay as they are, only their counts change
+        for vertex in self.known:  # the rules stay as they are, only their counts change
             trial.add(replace(vertex, statistic=vertex.statistic * factor))
         outcome = run(self.method, program, trial, warn=False)
-        if outcome.status == "stopped":  # nobody but the user stops it
+        if outcome.status == "stopped":  # only the user can have stopped it
             raise KeyboardInterrupt
         self.known = [replace(vertex, statistic=vertex.statistic / factor) for vertex in trial.vertices]
         weights = np.zeros((len(program.axes.cells), len(self.known)))

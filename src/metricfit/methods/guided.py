@@ -1,4 +1,4 @@
-"""Guided search, the default where labels are counted: calibrated rules first, then labels have the last word."""
+"""Guided search, the default on counted labels: solve the calibrated problem, then search the labels from there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from metricfit.methods.search.settings import SETTINGS, Settings
 from metricfit.methods.starts import argmax_loss, plain_losses
 from metricfit.problem import Program
 
-# The polish of a rule: violations cost little at first, so that a rule may leave the constraints for a better way in.
+# Stages of the polish: violations cost little at first, so that a rule can leave the feasible set and return elsewhere.
 BROAD = (Stage(1, None, 1.0), Stage(2, None, 10.0))
 CLOSE = (Stage(2, NEAR, FIRST),)
 
@@ -32,18 +32,18 @@ CLOSE = (Stage(2, NEAR, FIRST),)
 class Guided(Method):
     """Solve the calibrated problem exactly, then search the labels from there.
 
-    The plug-in rule of a loss is the cheapest one by calibrated probabilities, not by counted labels. So the problem
-    is solved on calibrated probabilities first, with its counts corrected by what the labels say of its mixture.
-    Where labels and probabilities disagree about a constraint, which must hold on the labels, its limits are moved;
-    then the best of its rules are polished weight by weight and mixed as well as the labels' own master problem can.
-    Where objective or constraints tell cells apart, limits that labels keep, and labels and probabilities together, are
-    enough, and weights are not polished: a cell has few rows of each class, and what they are best at is luck. No
-    bound is claimed; ``result.calibrated`` has that of the calibrated problem.
+    The plug-in rule of a loss is the cheapest rule by calibrated probabilities, not by counted labels. The search
+    therefore solves the calibrated problem first and corrects its counts by those of its mixture on the labels.
+    Constraints must hold on the labels, so the limits of the calibrated problem are moved where labels and
+    probabilities disagree. The best rules are then polished weight by weight, and mixed by a master problem on the
+    labels. Where the objective or a constraint distinguishes cells, the search ends once the moved limits are right and
+    polishes no weights: a cell has few rows of each class, and weights tuned on them would overfit. No bound is
+    claimed; ``result.calibrated`` has that of the calibrated problem.
 
     Parameters
     ----------
     settings : Settings
-        What the search was tuned to.
+        The tuned numbers of the search.
     """
 
     name = "guided"
@@ -57,14 +57,14 @@ class Guided(Method):
         self.settings = settings
 
     def calls(self, program: Program) -> int:
-        """Return the budget of oracle calls, that of a direct search to compare with included."""
+        """Return the budget of oracle calls, including those of a direct search to compare with."""
         weights = 2 * program.axes.k * len(program.axes.cells)
         return (
             2 * ColumnGeneration.default_calls + 4 * weights * self.settings.polished + Local().calls(program)
         )
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Yield the guide's mixtures by labels, then what the search reaches."""
+        """Yield the guide's mixtures, counted by labels, then the iterates of the search."""
         soft = walk.oracle.soft()
         if soft is None:
             raise ValueError(
@@ -72,13 +72,13 @@ class Guided(Method):
             )
         guide, last = Guide(program, walk, soft, self.settings), None
         plain = plain_losses(program, walk.oracle.margins)
-        for loss in plain:  # counted first: a small budget ends with the better of them
+        for loss in plain:  # counted first, so that even a small budget ends with the better of them
             guide.ask(loss)
         for last in guide.rounds():
             if program.limits:
                 yield last
-        # Where labels say no more of the constraints than probabilities do, there is nothing to search for. Of the
-        # rounds the last one is the answer: the best one by labels would be the luckiest.
+        # Where labels and probabilities give the constraints equal values, a search on labels has nothing to add. The
+        # answer is the last round's mixture: to choose the round that is best by labels would overfit.
         kept = last is not None and program.excess(last.u) <= FEASIBLE
         if last is not None and kept and guide.agreed:
             yield last
@@ -97,13 +97,13 @@ class Guided(Method):
         yield from self._mixed(program, walk)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
-        """Drop rules that do nothing, but none of the guide: labels would choose between them by luck."""
+        """Drop superfluous rules, but none of the guide's mixtures: to choose among those by labels would overfit."""
         convex = ColumnGeneration().refusal(program) is None
         mixed = best.weights.ndim == 2 and not best.final
         return fewer_rules(program, walk, best, slack) if convex and mixed else best
 
     def _polished(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Improve the best single rules weight by weight; labels count half, in the end they count alone."""
+        """Improve the best single rules weight by weight: by labels and probabilities, at the end by labels alone."""
         profile, rows = Profile(program), walk.oracle.sample()
         trust = 0.0 if rows is None else trust_in(rows, self.settings)
 
@@ -118,7 +118,7 @@ class Guided(Method):
             yield from polish(program, walk, profile, place, CLOSE)
 
     def _mixed(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Yield the best mixtures by labels, of the rules so far and of some that its multipliers and lines add."""
+        """Yield the best mixtures by labels; pricing their multipliers and scanning lines adds rules to those found."""
         if ColumnGeneration().refusal(program) is not None:
             if program.convex_limits:
                 yield from descend_within(program, walk, Profile(program))
@@ -143,6 +143,6 @@ class Guided(Method):
                 place = lines.next(columns, solution.alpha, program.loss(slope), program.value(solution.u))
             if place is None:
                 return
-            if not columns.add(place, walk.vertices[place]):  # the price has nothing new to offer
+            if not columns.add(place, walk.vertices[place]):  # pricing finds no new rule any more
                 priced = self.settings.pricings
             alpha = np.append(solution.alpha, np.zeros(len(columns) - before))

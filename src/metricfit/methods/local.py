@@ -31,11 +31,11 @@ from metricfit.metrics.means import h_mean
 from metricfit.problem import Problem, Program
 from metricfit.types import FloatArray
 
-# Steps towards the best mixture for a surrogate, which is only a start.
+# Steps towards the best mixture for a surrogate; few, because it is only a start.
 SURROGATE_STEPS = 3
-# By how much the logarithms of weights are changed for other tries, in turn.
+# Standard deviations of random changes to the logarithms of weights, used in turn.
 KICKS = (0.3, 1.0)
-# How many rules are polished of few rows and of many.
+# How many rules are polished on small data and on large data.
 TRIES = (6, 1)
 
 
@@ -44,22 +44,22 @@ class Local(Method):
 
     Starts from plain argmax, the balanced rule, the best rule for the H-mean, and drawn weights. From each,
     Frank-Wolfe with exact line search walks over the vertices of the achievable set; the best rules found are
-    then polished: each weight in turn goes through all its breakpoints and takes the best. What is found is the
-    best of all that was looked at, not proven to be the best there is; a bound is reported only where one is
+    then polished: each weight in turn is scanned over all its breakpoints and set to the best. The answer is the
+    best of everything tried, without a proof that nothing is better; a bound is reported only where one is
     known.
 
     Parameters
     ----------
     tries : int, optional
-        How many rules are polished: the best of each start in the order of their values, then changed copies of
-        the best of all. By default 1, and 6 where there are so few rows that each takes little time.
+        How many rules are polished: the best rule of each start in the order of their values, then randomly
+        changed copies of the best of all. By default 6 on small data, where a polish takes little time, and else 1.
     trust : float
         Where labels are counted and there are no constraints, the share of each row that the polish counts by its
-        probabilities. A single label says little about where a weight should stand, and the best breakpoint of
-        thousands is the luckiest one; a probability says what other rows like it would be. 0 counts labels only and
-        polishes until no weight alone can be better on the given rows.
+        probabilities. The best of thousands of breakpoints overfits the labels, whereas a probability says what to
+        expect of other rows like this one. 0 counts labels only, and polishes until no change of a single weight
+        is better on the given rows.
     warn : bool
-        Whether to warn where rows are few for the weights tuned on them.
+        Whether to warn when there are few rows for the number of weights tuned on them.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class Local(Method):
         return better(program, walk.single(int(merits(program, walk.vectors, FIRST).argmin())), best)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
-        """Prefer one rule to a mixture that gains less than the tolerance: nothing is proven that it could spoil."""
+        """Prefer a single rule to a mixture that gains less than the tolerance; no proven gap is widened by that."""
         one = walk.single(_best(program, walk))
         kept = program.excess(one.u) <= FEASIBLE
         return one if kept and program.value(one.u) <= program.value(best.u) + walk.tol else best
@@ -163,7 +163,7 @@ class Local(Method):
         random: np.random.Generator,
         tries: int,
     ) -> Iterator[Iterate]:
-        """Polish the best starts; then the best of all, changed at random; then look at all values of its weights."""
+        """Polish the best starts, then randomly changed copies of the best rule; at the end scan its weights fully."""
         starts = sorted(starts, key=lambda t: merit(program, walk.vectors[t]))
         trust = 0.0 if program.limits or walk.oracle.exact else self.trust
         for attempt in range(tries):
@@ -180,7 +180,7 @@ class Local(Method):
 
 
 def mixed_within(program: Program, walk: Walk, profile: Profile, tries: int) -> Iterator[Iterate]:
-    """Yield mixtures that come nearer to the constraints, where no rule found keeps them; raise if none does."""
+    """Yield mixtures ever nearer to constraints that no single rule keeps; raise if no mixture keeps them either."""
     nearest = sorted(range(len(walk.vertices)), key=lambda t: program.violation(walk.vectors[t]))
     reached: list[FloatArray] = []
     for place in nearest[:tries]:
@@ -192,7 +192,7 @@ def mixed_within(program: Program, walk: Walk, profile: Profile, tries: int) -> 
 
 
 def _kicks(program: Program, walk: Walk, random: np.random.Generator) -> FloatArray:
-    """Draw a number for each entry of a loss of all cells; classes in another order get the same numbers."""
+    """Draw a number for each entry of a loss shared by all cells; the order of the classes does not matter."""
     _, height, width = shape_of(program.layout, program.axes)
     rank = np.argsort(by_share(program, walk))
     rows = np.argsort(np.argsort(-walk.oracle.margins.sum(axis=0), kind="stable"))
@@ -206,7 +206,7 @@ def _best(program: Program, walk: Walk) -> int:
 
 
 def _surrogate(surrogate: Program, program: Program, walk: Walk) -> FloatArray:
-    """Return the loss that is priced at the (nearly) best mixture for a concave metric."""
+    """Return, as a loss, the gradient of a concave surrogate metric at its (nearly) best mixture."""
     inner = walk.beside(surrogate, walk.oracle)
     place = inner.ask(balanced_loss(surrogate, walk.oracle.margins))
     u = inner.vectors[place]

@@ -11,7 +11,7 @@ from metricfit.problem import Program
 
 
 class Plugin(Method):
-    """Take the plug-in rule of a loss that does not depend on the metric, whatever constraints say.
+    """Take the plug-in rule of a loss that does not depend on the metric, and ignore all constraints.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class SplitFrankWolfe(Pruned):
         With constraints: the best mixture of all rules found, the linear program of section 8.2, or the
         iterate as it is.
     as_published : bool
-        Begin with one rule in place of some that keep the constraints together, and return the iterate as it is.
+        Begin with one rule rather than with rules that have a feasible mixture, and return the iterate as it is.
 
     Examples
     --------

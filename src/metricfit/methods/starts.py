@@ -1,4 +1,4 @@
-"""What methods start from: plain argmax (the 0-1 loss), the balanced rule, rules that decide all alike."""
+"""Rules to start from: plain argmax (the 0-1 loss), the balanced rule, rules that give all rows the same decision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metricfit.types import FloatArray
 
 
 def diagonal_loss(program: Program, gain: FloatArray) -> FloatArray:
-    """Return the loss ``-gain[i]`` of deciding class i right; ``gain`` is of all cells or of each cell."""
+    """Return the loss ``-gain[i]`` of deciding class i rightly; ``gain`` is for all cells or has a row for each."""
     axes = program.axes
     if program.layout == "full":
         return -np.broadcast_to(gain, (len(axes.cells), axes.n))[:, :, None] * axes.right
@@ -23,7 +23,7 @@ def diagonal_loss(program: Program, gain: FloatArray) -> FloatArray:
 
 
 def constant_rules(program: Program, margins: FloatArray) -> list[Vertex]:
-    """Return the rules that give every row the same decision; their statistics need no look at the rows."""
+    """Return the rules that give every row the same decision; their statistics need no pass over the rows."""
     axes, found = program.axes, []
     for j in range(axes.k):
         tensor = np.zeros(axes.shape)
@@ -46,9 +46,9 @@ def balanced_loss(program: Program, margins: FloatArray) -> FloatArray:
 
 
 def plain_losses(program: Program, margins: FloatArray) -> list[FloatArray]:
-    """Return the losses of plain rules: Plugin[0-1], Plugin(bal), and where cells lack a class argmax without it there.
+    """Return the losses of plain rules: Plugin[0-1], Plugin(bal), and argmax among the classes that occur in each cell.
 
-    By labels a class is never right in a cell without rows of it, and its precision there is 0 unless it is given up.
+    By labels, deciding a class that does not occur in a cell is never right: its precision there can only be 0.
     """
     losses = [argmax_loss(program), balanced_loss(program, margins)]
     there = margins > 0
@@ -58,7 +58,7 @@ def plain_losses(program: Program, margins: FloatArray) -> list[FloatArray]:
 
 
 def first_rules(program: Program, walk: Walk) -> None:
-    """Ask for Plugin(bal) and Plugin[0-1], unless there are rules to start from."""
+    """Ask for Plugin(bal) and Plugin[0-1], unless the walk already has rules to start from."""
     if not walk.vertices:
         walk.ask(balanced_loss(program, walk.oracle.margins))
         walk.ask(argmax_loss(program))

@@ -6,22 +6,22 @@ from typing import NamedTuple
 
 
 class Settings(NamedTuple):
-    """Round numbers, chosen by hand; ``benchmarks/scale`` measures on made-up rows what they cost and save.
+    """Round numbers, chosen by hand; ``benchmarks/scale`` measures on generated rows what they cost and save.
 
     Parameters
     ----------
     compiled_work : int
-        Products, in all passes together, from which on the compiled kernels save more time than they take to load.
+        With more products than this in all passes, the compiled kernels save more time than they take to load.
     sample_rows : int
         Rows of a sample.
     stratum_rows : int
-        Rows of each class in each cell that a sample takes at least; all, if there are fewer.
+        A sample takes at least this many rows of each class in each cell; all, if there are fewer.
     sample_entries, sample_part : int and float
-        A sample saves more than it costs from so many probabilities on, if it is at most this part of the rows.
+        A sample saves more than it costs if there are this many probabilities and it is at most this part of the rows.
     in_memory : int
-        Bytes of probabilities in a file up to which they are read into memory at once.
+        Files with up to this many bytes of probabilities are read into memory at once.
     block_entries : int
-        Probabilities in a block: some megabytes, enough to keep threads busy and little beside a gigabyte.
+        Probabilities in a block: some megabytes, enough to keep threads busy but little compared with a gigabyte.
     batch_entries : int
         Probabilities of a file that are decoded and turned from columns into rows at once.
     part_rows : int
@@ -29,17 +29,17 @@ class Settings(NamedTuple):
     spool : int
         Bytes of codes and weights that are kept in memory; beyond, they go to an unnamed temporary file.
     joined_entries : int
-        Probabilities in a block on a Dask worker from which on it is not joined with others: a run of the kernels is
-        then long beside what a call costs.
+        Blocks of this many probabilities on a Dask worker are not joined with others: a run of the kernels on them
+        already takes long compared with the cost of a call.
     large_arguments : int
-        Bytes of arguments from which on they are sent to Dask workers once, as a task of their own, and not with every
+        Arguments of more bytes than this are sent to Dask workers once, as a task of their own, and not with every
         task.
     patience, silence : float
-        Seconds of waiting after which a Dask scheduler is asked for a sign of life, and for which it may then be
-        silent.
+        Seconds of waiting after which a Dask scheduler is asked whether it is alive, and how long it may take to
+        answer.
     largest_ratio, standard_errors : float
-        Ratios of counted to expected hits are cut at this factor, as few labels cannot show more; a ratio within so
-        many standard errors of 1 counts as 1. Chosen with the search on counted labels, which uses them.
+        Ratios of counted to expected hits are clipped at this factor, because few labels cannot show more; a ratio
+        within this many standard errors of 1 counts as 1. Tuned with the search on counted labels, which uses them.
     """
 
     compiled_work: int = 100_000_000

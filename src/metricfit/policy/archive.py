@@ -27,7 +27,7 @@ END, LARGE = b"PK\x05\x06", b"PK\x06\x07"
 END_SIZE, LARGE_SIZE = 22, 20
 # Bytes of the list of members, about 100 for each of them.
 MAX_DIRECTORY = 1 << 20
-# What a damaged archive makes zipfile and zlib raise.
+# The errors that zipfile and zlib raise for a damaged archive.
 BROKEN = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
@@ -57,7 +57,7 @@ def pack(members: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in {MANIFEST: policy_file.encode(manifest), **members}.items():
-            # Without the date: equal policies are equal files.
+            # Without a date, so that equal policies are equal files.
             archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
@@ -113,7 +113,7 @@ def checked(data: bytes, max_bytes: int) -> zipfile.ZipFile:
     directory = struct.unpack("<I", tail[-10:-6])[0]
     if directory > MAX_DIRECTORY or tail[:-END_SIZE][-LARGE_SIZE:][:4] == LARGE:
         raise PolicyFileError("its list of members is too large; it is damaged or hostile")
-    # In memory: a place that a damaged archive names before its beginning is then an error like any other.
+    # Read from memory, so that an offset before the beginning of the archive is an error like any other.
     archive = zipfile.ZipFile(io.BytesIO(data))
     members = archive.infolist()
     if len({member.filename for member in members}) < len(members):

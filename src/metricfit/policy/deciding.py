@@ -23,7 +23,7 @@ from metricfit.types import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class RuleBook:
-    """The rules of all cells in one array, with what is done to probabilities before a rule is applied.
+    """The rules of all cells in one array, with the calibration that comes before them.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class RuleBook:
     losses : array of shape (rules, s, k)
         The rules of all cells, one cell after the other.
     table : Table
-        Which of them belong to which cell, and their shares.
+        Which rules belong to which cell, and their shares.
     calibration : Calibration or None
-        What the model's probabilities go through first.
+        Applied to the model's probabilities first.
     """
 
     axes: Axes
@@ -78,11 +78,11 @@ class RuleBook:
 
     def _applied(self, rows: FloatArray, rule: IntArray) -> IntArray:
         """Return the decision of each row under its rule."""
-        # To the kernel the rules are cells: it reads a row's loss by its number, so no row is touched twice.
+        # The kernel treats rules as cells: it looks up the loss of each row by its code, so that a row is read once.
         codes = rule.astype(np.int32)
         made: IntArray = np.empty(len(rows), dtype=np.int32)
         engine = engine_for(len(rows) * self.losses[0].size)
-        # NumPy makes arrays of scores, which should fit the cache.
+        # NumPy makes arrays of scores, which should fit into the cache.
         blocks = [slice(None)] if engine == "numba" else row_blocks(len(rows), max(self.axes.n, self.axes.k))
         how: dict[str, Any] = {"layout": self.layout, "engine": engine}
         for block in blocks:
@@ -91,7 +91,7 @@ class RuleBook:
 
 
 def engine_for(work: int, settings: Settings = TUNED) -> Engine:
-    """Return what decides: numba if it is loaded or there is enough work to load it for, else NumPy.
+    """Return the engine to use: numba if there is enough work for it (more if it is not loaded yet), else NumPy.
 
     Examples
     --------

@@ -1,16 +1,16 @@
-"""One deterministic rule for each cell, as close to the cell's mixture as can be: ``randomize="never"``.
+"""One deterministic rule for each cell, as close to the cell's mixture as possible: ``randomize="never"``.
 
 A deterministic rule is a plug-in rule like any other: a loss L and the decision ``argmin_j sum_i p_i(x) L[i, j]``, ties
-to the larger index, on the calibrated probabilities if the policy has a calibration. It stands in the policy as a rule
-of weight 0, which `Policy.single` names. It is found between the rules of the mixture: ``L = (1 - t) L_r + t L_s``. As
-t goes from 0 to 1 each row on which the two rules differ changes its decision at one point, so a row's place on the way
-is a second score, the ratio of its costs under the two losses, and t is the threshold on it. Where probabilities are
-continuous the way has no jumps, and t is set so that constraints hold as exactly as under the mixture.
+to the larger index, on the calibrated probabilities if the policy has a calibration. The policy stores it as a rule of
+weight 0, which `Policy.single` names. It is searched for between rules of the mixture: ``L = (1 - t) L_r + t L_s``. As
+t goes from 0 to 1 each row on which the two rules differ changes its decision at one point: the ratio of its costs
+under the two losses is a second score, and t is a threshold on it. Where probabilities are continuous, the counts
+change without jumps, and t is set so that constraints hold as exactly as under the mixture.
 
-Rows on which all rules of a cell agree are decided so on the whole way: only the others are looked at.
+Rows on which all rules of a cell agree get the same decision for every t, so only the other rows are looked at.
 
-Where labels are counted the way may miss the mixture's value by a little, because no rule on it is the best for these
-very labels. Then the columns of L are moved, by as little as changes a few rows at a time, while that helps.
+On counted labels the best t may miss the mixture's value slightly, because no rule between two others is optimal for
+these very labels. Then columns of L are moved, each time by just enough to change a few rows, as long as that helps.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from metricfit.kernels.counting import decide
 from metricfit.problem import Program
 from metricfit.types import FloatArray, IntArray
 
-# Between two rules lie rules whose losses are means of theirs: how many of them are tried at a time, how often the best
-# stretch is searched more finely, and how often each cell is visited again.
+# The search between two rules: how many values of t are tried at a time, how often the interval around the best one is
+# searched more finely, and how often each cell is visited.
 POINTS, ZOOMS, SWEEPS = 13, 2, 2
-# In a cell of many rules, how many pairs of rules are searched between.
+# How many pairs of rules are searched between, in a cell of many rules.
 WAYS = 12
 # How many rows a move of a column changes, and what a unit of violation costs in each round of moves: little at first,
 # because two moves that help together may each break a limit.
 MOVED, TOLLS = (1, 3, 10, 30, 100, 300), (2.0, 2.0, 4.0, 8.0, 16.0, np.inf, np.inf)
-# Probabilities that are decided in one call: a call takes longer than the work of a cell of few rows.
+# How many probabilities are decided in one call; in a cell of few rows the call takes longer than the work.
 BLOCK = 1 << 18
 
 Rank = tuple[float, float]
@@ -63,7 +63,7 @@ class Members:
         return np.concatenate([self._decided(part) for part in parts])
 
     def _decided(self, losses: FloatArray) -> IntArray:
-        """Decide by some rules in one call, in which each rule is that of a cell with a copy of the rows."""
+        """Decide by several rules in one call, in which each rule stands for a cell with a copy of the rows."""
         rules, rows = len(losses), len(self.proba)
         proba = self.proba if rules == 1 else np.tile(self.proba, (rules, 1))
         rule = np.repeat(np.arange(rules, dtype=np.int32), rows)
@@ -74,7 +74,7 @@ class Members:
         return np.asarray(self.proba @ expand(loss[None], self.layout, self.axes)[0])
 
     def counted(self, made: IntArray, rows: IntArray | None = None) -> FloatArray:
-        """Return the statistic of each of some decisions on all of the rows, or on some, one in each row."""
+        """Return a statistic for each row of ``made``: its decisions counted on all of the rows, or on some."""
         rows = np.arange(len(self.mass)) if rows is None else rows
         made, tables, k = made[:, rows], len(made), self.axes.k
         if self.layout == "full":
@@ -92,14 +92,14 @@ class Members:
 
 
 class Cell:
-    """The rows of one cell, those on which its rules differ among them, and what decisions on them add to u."""
+    """The rows of one cell, those among them on which its rules differ, and what decisions on them add to u."""
 
     def __init__(self, program: Program, rows: Rows, soft: bool, cell: int, losses: FloatArray) -> None:
         inside = np.arange(len(rows)) if rows.cells is None else np.flatnonzero(rows.cells == cell)
         proba = rows.proba[inside]
         weights = np.full(len(rows), 1 / len(rows)) if rows.weights is None else rows.weights
         chances = np.asarray(proba, float) if soft else np.eye(program.axes.n)[rows.labels[inside]]
-        # Alone: the statistic of a cell has the shape of one cell.
+        # Axes without attributes: the statistic of a cell has the shape of one cell.
         self.axes, self.layout = Axes(program.axes.classes, program.axes.decisions), program.layout
         self.every = Members(proba, chances * weights[inside, None], self.layout, self.axes)
         size = 2 * self.axes.k if self.layout == "diagonal" else self.axes.n * self.axes.k
@@ -122,10 +122,10 @@ class Cell:
         return np.asarray((self.table @ counted.T).T)
 
     def moves(self, loss: FloatArray) -> tuple[list[tuple[int, float]], FloatArray]:
-        """Return columns and by how much to move them so that a few rows change, and what each move adds to u.
+        """Return moves, each a column and a step that changes a few rows, and what each move adds to u.
 
-        A cheaper decision is taken by the rows that come nearest to it, a dearer one is left by those to which another
-        is nearly as cheap; so the rows that change are known without deciding all of them again.
+        A decision that gets cheaper is taken by the rows for which it was nearly the cheapest, one that gets dearer is
+        left by the rows for which another was nearly as cheap; so the rows that change are known without deciding all.
         """
         costs, mass = self.every.costs(loss), self.every.mass
         rows = np.arange(len(mass))
@@ -167,7 +167,7 @@ class Cell:
 
 
 def _nearest(away: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return the nearest rows in order, and how many of them change at a time: not some of those equally near."""
+    """Return the nearest rows in order, and the numbers of rows that can change at once: equally near ones together."""
     most = min(MOVED[-1] + 1, away.size)
     order = np.argpartition(away, most - 1)[:most] if most < away.size else np.arange(away.size)
     order = order[np.argsort(away[order], kind="stable")]
@@ -206,7 +206,7 @@ def deterministic(
     """
     cells = [Cell(program, rows, soft, a, losses) for a, (_, losses) in enumerate(mixtures)]
     chosen = [losses[int(np.argmax(weights))] for weights, losses in mixtures]
-    # Mixed at first: a cell is settled while the others still do what they should.
+    # All cells start with their mixtures, so that each rule is chosen while the cells after it are still mixed.
     shares = [
         sum(w * share for w, share in zip(weights, cell.pure, strict=True))
         for (weights, _), cell in zip(mixtures, cells, strict=True)
@@ -268,7 +268,7 @@ def _best(
     ranked: Callable[[FloatArray], list[Rank]],
     known: tuple[Rank, FloatArray] | None,
 ) -> FloatArray:
-    """Return the best loss on the ways between the rules of a cell."""
+    """Return the best loss on the lines between the rules of a cell."""
     size = np.linalg.norm(losses.reshape(len(losses), -1), axis=1)
     scaled = losses / np.where(size > 0, size, 1.0)[:, None, None]
     order = np.argsort(-weights, kind="stable")
@@ -286,7 +286,7 @@ def _best(
         tried = (1 - share) * first + share * second
         ranks = ranked(
             tried.reshape(-1, *losses.shape[1:])
-        )  # all ways at once: limits of many groups are many rows
+        )  # all lines in one call: constraints of many groups have many rows
         for way, seen in enumerate(found):
             mine = ranks[way * POINTS : (way + 1) * POINTS]
             place = mine.index(min(mine))

@@ -14,9 +14,9 @@ from metricfit.tables.whole_file import whole_file
 
 # A rule of 1,000 classes takes 40 kB, or 20 MB where each pair of class and decision has a loss of its own.
 MAX_BYTES = 1 << 26
-# Every array or object of a policy has at least so many bytes on average; `[],[],[]` would need 20 times its size.
+# Arrays and objects of a policy take at least this many bytes on average; `[],[],[]` needs 20 times its size in memory.
 BYTES_EACH = 8
-# And so has every key: a rule of two classes has 36 bytes and two keys; `"a":1,"b":1` would need 40 times its size.
+# The same for keys: a rule of two classes has 36 bytes and two keys; `"a":1,"b":1` needs 40 times its size in memory.
 BYTES_PER_KEY = 14
 # Texts may hold brackets and colons too, such as classes' names and the objective.
 FREE = 2000
@@ -63,8 +63,8 @@ def decode(data: bytes) -> dict[str, Any]:
 def verified(data: bytes, check: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
     """Return the document in the bytes that `encode` made, without its checksum.
 
-    ``check`` raises for a document of another kind; after it comes the checksum. Memory is bounded by about fifteen
-    times the bytes, whatever they are.
+    ``check`` raises for a document of another kind, and is called before the checksum is compared. Memory is bounded by
+    about fifteen times the bytes, whatever they are.
     """
     try:
         if data.count(b"[") + data.count(b"{") > len(data) // BYTES_EACH + FREE:
@@ -98,7 +98,7 @@ def read(path: str | os.PathLike[str], max_bytes: int) -> bytes:
     """Return the bytes of a file unless there are too many."""
     data = bytearray()
     with open(path, "rb") as file:
-        # Piece by piece: a device or a pipe has no size, and Python makes room for all that is asked for.
+        # Piece by piece, because a device or a pipe has no size, and Python allocates all that is asked for.
         while piece := file.read(1 << 20):
             data += piece
             if len(data) > max_bytes:

@@ -29,7 +29,7 @@ class Rule:
     Parameters
     ----------
     weight : float
-        The share of the cell's rows that get this rule. It may be 0 for a rule that is only used alone.
+        The share of the cell's rows that get this rule; 0 for a rule that only decides alone (``randomize="never"``).
     loss : array-like of shape (s, k)
         The loss whose cheapest decision is taken, in the policy's layout.
 
@@ -44,7 +44,7 @@ class Rule:
     loss: FloatArray
 
     def __post_init__(self) -> None:
-        """Keep a copy that nobody writes to."""
+        """Keep a read-only copy."""
         loss = np.asarray(self.loss, dtype=np.float64)
         if loss is self.loss and loss.flags.writeable:
             loss = loss.copy()
@@ -138,7 +138,7 @@ class Table(NamedTuple):
     ) -> IntArray:
         """Return the place of each row's rule in its cell, in one of the ways of `RANDOMIZE`.
 
-        ``words`` are the keys of the rows, by which ``"hash"`` then tells them apart in place of ``rows`` and cell.
+        ``words`` are the keys of the rows; if given, ``"hash"`` uses them in place of ``rows`` and cell.
         """
         if randomize == "never":
             return self.single[cell]
@@ -189,7 +189,7 @@ def losses_for(
 
 
 def _translate(loss: FloatArray, layout: Layout, axes: Axes) -> FloatArray | None:
-    """Return a loss in the other layout, or None if it cannot be said there."""
+    """Return a loss in the other layout, or None if that cannot express it."""
     if layout == "full":
         return expand(loss, "diagonal", axes)
     columns = np.arange(axes.k)

@@ -216,7 +216,7 @@ def predictions(model: Any, X: Any) -> IntArray:
 
 
 def fingerprint(models: Sequence[Any], X: Any) -> FloatArray:
-    """Return numbers that tell rows apart: probabilities of the models that give any, else the features."""
+    """Return numbers that identify rows: the probabilities of the models that give any, else the features."""
     parts = [model.predict_proba(X) for model in models if hasattr(model, "predict_proba")]
     return np.hstack(parts) if parts else np.asarray(X, dtype=np.float64)
 

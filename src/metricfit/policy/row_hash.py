@@ -3,7 +3,7 @@
 The number decides which rule of a mixture a row gets, so the same row gets the same decision in any order, in
 any batch and on any machine.
 
-A row is told by its probabilities and its cell, or by a key that the user gives, such as the number of a case. A key
+A row is identified by its probabilities and cell, or by a key that the user gives, such as the number of a case. A key
 is a 64-bit word: a whole number from -2**63 to 2**64 - 1 is the word itself (negative ones in two's complement), any
 other number its float64 bits, and a text, or a larger whole number written in decimal digits, the first 8 bytes of the
 SHA-256 of its UTF-8 bytes, little-endian. Its number is ``mix(mix(salt) ^ word) >> 11`` times ``2**-53``.
@@ -44,7 +44,7 @@ def mix(word: UInt64Array) -> UInt64Array:
 
 
 def cell_keys(values: Iterable[tuple[Label, ...]]) -> UInt64Array:
-    """Return a 64-bit key for each cell, from its values: a cell's number may differ from fit to fit.
+    """Return a 64-bit key for each cell, from its values, because its number may differ from fit to fit.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def cell_keys(values: Iterable[tuple[Label, ...]]) -> UInt64Array:
 
 
 def _canonical(value: Label) -> str | int | float:
-    """Equal values must give equal text: 1, 1.0 and True do."""
+    """Return a value such that equal values have equal text, as 1, 1.0 and True."""
     return value if isinstance(value, str) or value != int(value) else int(value)
 
 
@@ -252,5 +252,5 @@ def _number_words(values: Any) -> UInt64Array:
         single: Any = np.asarray(values).astype(np.float32) + np.float32(
             0
         )  # -0.0 and 0.0 have different bits
-    single[np.isnan(single)] = np.nan  # one of the many that there are
+    single[np.isnan(single)] = np.nan  # the same bits for every NaN
     return np.asarray(np.ascontiguousarray(single).view(np.uint32).astype(np.uint64))

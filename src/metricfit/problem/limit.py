@@ -40,9 +40,9 @@ class Limit:
 
     @cached_property
     def _scale(self) -> float:
-        """What makes a function that is small for all rules one of usual size.
+        """The factor that gives a function that is small for all rules the usual size.
 
-        A precision of light rows among heavy ones, multiplied out, is smaller than what counts as rounding error.
+        A precision of light rows among heavy ones, multiplied out, would be smaller than the allowed rounding error.
         """
         node = self._turned(self.constraint.limit)
         size = max(map(abs, (float(end[0]) for end in node.reach()))) if node.size == 1 else 1.0
@@ -64,8 +64,8 @@ class Limit:
     def value(self, u: FloatArray) -> float:
         """Return the metric's value; NaN for a rate of no rows (a precision of a class that no row is decided as).
 
-        The worst of several rates is that of those there are. Where the limit keeps no convex set, rates of
-        no rows inside the metric count 0, as they do in the metric itself.
+        The worst of several rates leaves out rates of no rows. Where the feasible set is not convex, rates of
+        no rows inside the metric count as 0, as they do in the metric itself.
         """
         return float(defined(self.metric, u)[0]) if self._may_be_undefined else self.metric.scalar(u)
 
@@ -97,10 +97,10 @@ class Limit:
         return low - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - high
 
     def refuse_if_empty(self) -> None:
-        """Raise if only a rate of no rows keeps the constraint, as of ``precision("a") >= 90``.
+        """Raise if the constraint holds only where its rate has no rows, as for ``precision("a") >= 90``.
 
-        No rule with such decisions keeps it, and one without them does so only in name. Other limits that cannot be
-        kept are found by the methods.
+        A rule that ever decides "a" breaks it, and one that never does keeps it only in name. Methods find other limits
+        that cannot be kept.
         """
         if self._may_be_undefined and self.out_of_reach > OUT_OF_REACH:
             name, missed = str(self.constraint), self.out_of_reach

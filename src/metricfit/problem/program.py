@@ -24,7 +24,7 @@ from metricfit.types import BoolArray, FloatArray
 if TYPE_CHECKING:
     from metricfit.problem.statement import Problem
 
-# Up to so many entries of u, what cells and columns add to it are whole arrays.
+# Up to this many entries of u, what cells and columns add to it is stored in dense arrays.
 NARROW = 64
 
 
@@ -63,7 +63,7 @@ class Program:
 
     @property
     def convex_limits(self) -> bool:
-        """Whether all constraints keep a convex set."""
+        """Whether the feasible set of every constraint is convex."""
         return all(limit.node is not None for limit in self.limits)
 
     @property
@@ -88,11 +88,11 @@ class Program:
         return float(self.objective.reach()[1][0])
 
     def uniform(self, margins: FloatArray) -> FloatArray:
-        """Return u of the classifier that decides anything with equal probability."""
+        """Return u of the classifier that takes every decision with equal probability."""
         return self.at_random(margins, np.full(self.axes.k, 1 / self.axes.k))
 
     def at_random(self, margins: FloatArray, shares: FloatArray) -> FloatArray:
-        """Return u of the classifier that looks at no row and takes each decision with a given probability."""
+        """Return u of the classifier that ignores the rows and takes each decision with a given probability."""
         return self.vector(statistic(margins[:, :, None] * shares, self.layout, self.axes))
 
     def vector(self, counted: FloatArray) -> FloatArray:
@@ -100,7 +100,7 @@ class Program:
         return np.asarray(self._quick @ counted.ravel() + self.constant)
 
     def loss(self, direction: FloatArray) -> FloatArray:
-        """Return the loss whose value on a statistic is ``direction @ u``, but for a constant."""
+        """Return the loss whose value on a statistic is ``direction @ u``, up to a constant."""
         return np.asarray(self._adjoint @ direction).reshape(shape_of(self.layout, self.axes))
 
     @cached_property
@@ -114,7 +114,7 @@ class Program:
 
     @property
     def narrow(self) -> bool:
-        """Whether u is so short that whole arrays serve better than sparse matrices."""
+        """Whether u is so short that dense arrays are faster than sparse matrices."""
         return self.constant.size <= NARROW
 
     def shares(self, counted: FloatArray) -> Any:
@@ -127,7 +127,7 @@ class Program:
             return table.T
         used = np.flatnonzero(sums)  # a rule that never takes most decisions has few entries
         size, cells = self.constant.size, len(self.axes.cells)
-        # Put together by hand: general constructors take longer than all the rest.
+        # Built by hand: general constructors take longer than all the rest.
         starts = np.searchsorted(places[used], size * np.arange(cells + 1))
         return sp.csc_array((sums[used], places[used] % size, starts), shape=(size, cells))
 
@@ -141,7 +141,7 @@ class Program:
 
     @cached_property
     def by_cell(self) -> bool:
-        """Whether objective or constraints tell cells apart, so that each may need a rule of its own."""
+        """Whether the objective or a constraint distinguishes cells, so that each may need a rule of its own."""
         columns, cells = sp.csc_array(self.matrix), len(self.axes.cells)
         columns.sort_indices()
         counts = np.diff(columns.indptr).reshape(cells, -1)
@@ -180,7 +180,7 @@ class Program:
     def excess(self, u: FloatArray) -> float:
         """Return by how much the constraints are missed; <= 0 holds, -inf without constraints.
 
-        The larger of each limit's function and its violation: multiplied out, a rate of few rows misses less.
+        The larger of each limit's function and its violation, as the function of a rate of few rows may be tiny.
         """
         return self.missed(u)[0]
 

@@ -1,4 +1,4 @@
-"""How every solver is called: one reading of what goes wrong, one way to try again."""
+"""How every solver is called: one exception for whatever goes wrong, one way to try again."""
 
 from __future__ import annotations
 

@@ -52,11 +52,11 @@ class Translator:
 def solve(problem: Any, unknowns: Any) -> float:
     """Solve a CVXPY problem and return its value; raise `Unsolved` unless ``unknowns`` then has values.
 
-    An answer that is called inaccurate is one: no bound depends on it.
+    An answer that the solver calls inaccurate is accepted, because no bound depends on it.
     """
     import cvxpy as cp
 
-    # CVXPY warns of inaccurate answers, and evaluates the objective at rates that may be a rounding below zero.
+    # CVXPY warns of inaccurate answers, and evaluates the objective at rates that may be just below zero by rounding.
     with solving(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=TOLERANCE, tol_gap_rel=TOLERANCE, tol_feas=TOLERANCE)

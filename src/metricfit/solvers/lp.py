@@ -10,8 +10,8 @@ from metricfit.functions.matrices import row_lists
 from metricfit.solvers.attempts import TOLERANCE, read, solving
 from metricfit.types import FloatArray, IntArray
 
-# A corner stays one when costs change or columns are added, and its multipliers stay right when rows are added: the
-# primal simplex method goes on from it in the first case, the dual one in the second. The other takes thrice as long.
+# A corner stays feasible when costs change or columns are added, its multipliers do when rows are added: the primal
+# simplex method continues from it in the first case, the dual in the second. The other takes three times as long.
 DUAL, PRIMAL = ("simplex_strategy", 1), ("simplex_strategy", 4)
 
 
@@ -59,9 +59,9 @@ class LinearProgram:
             self.solver.deleteCols(places.size, places.astype(np.int32))
 
     def minimise(self, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return a corner and the multipliers of all rows (what a unit more of their ends adds to the cost).
+        """Return the best corner and the multipliers of all rows (by how much the cost rises per unit of their ends).
 
-        Raises `Unsolved` where there is none, or HiGHS fails.
+        Raises `Unsolved` if there is none, or if HiGHS fails.
         """
         with solving():
             self.solver.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), cost)

@@ -10,9 +10,9 @@ from metricfit.functions.matrices import by_columns
 from metricfit.solvers.attempts import TOLERANCE, read, solving
 from metricfit.types import FloatArray
 
-# Clarabel's ordering sets rows of more entries than about this times the square root of its unknowns apart. Where it
-# does (30 groups, each with rows of its own, and equations for what all share), factors stay sparse, and its solver
-# without blocks takes half the time of the one with blocks, which it takes by itself.
+# Clarabel's ordering sets rows apart that have more entries than about this times the square root of its unknowns.
+# Where it does (30 groups, each with rows of its own, and equations for what all share), factors stay sparse, and
+# its solver without blocks takes half the time of the one with blocks, which is its default.
 DENSE_ROW = 16.0
 
 
@@ -33,12 +33,12 @@ def minimise(
     Returns
     -------
     x, multipliers : arrays
-        A point in the middle of the best ones, and the multipliers of all rows.
+        A point in the middle of the set of minimisers, and the multipliers of all rows.
 
     Raises
     ------
     Unsolved
-        When there is none, or Clarabel fails.
+        If there is no minimiser, or Clarabel fails.
 
     Examples
     --------

@@ -24,7 +24,7 @@ MOST_COLUMNS = 100_000
 
 @contextmanager
 def _reading(path: str) -> Iterator[None]:
-    """Blame what goes wrong in reading on the file."""
+    """Turn errors in reading into errors that name the file."""
     check_file(path)
     try:
         yield
@@ -107,7 +107,7 @@ def read(
 def _numbered(path: str, columns: int) -> Iterator[Any]:
     """Open a CSV file with a line before its header: the numbers of its columns, and of one more for surplus fields.
 
-    By the file's own header pandas would drop surplus fields without a word, or take the first column for an index.
+    With the file's own header pandas would silently drop surplus fields, or take the first column for an index.
     """
     before = ",".join(map(str, range(columns + 1))) + "\n"
     with open(path, "rb") as file:
@@ -178,7 +178,7 @@ class CsvFile:
         return len(self.frame)
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
-        """Yield frames of so many rows at most, in order."""
+        """Yield frames of at most ``rows`` rows, in order."""
         for start in range(0, self.n_rows, rows):
             yield self.frame[start : start + rows][list(columns)]
 

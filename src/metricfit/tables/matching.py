@@ -55,7 +55,7 @@ def other_prefix(columns: Sequence[str], classes: Sequence[Label] = ()) -> str:
     columns : sequence of str
         The columns that may hold probabilities.
     classes : sequence
-        The classes that there must be columns of; none where the columns name them.
+        The classes that must have columns; empty if the columns define the classes.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def other_prefix(columns: Sequence[str], classes: Sequence[Label] = ()) -> str:
 
 
 def as_number(text: str) -> int | float | None:
-    """Return the number that a text is, if Python writes it so and the column can be found again by it.
+    """Return a text as a number, if Python writes the number in the same way, so that the column can be found again.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def as_number(text: str) -> int | float | None:
 
 
 def as_class(text: str, classes: Sequence[Label]) -> Label:
-    """Return a label that a person wrote, typed as the classes are where it can be.
+    """Return a label that a person wrote, with the type of the classes where possible.
 
     Examples
     --------

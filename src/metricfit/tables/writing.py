@@ -48,7 +48,7 @@ class CsvWriter:
         """Write the next rows."""
         import pandas as pd
 
-        # Whole numbers with gaps stay whole numbers.
+        # Integers stay integers even where values are missing.
         plain = {
             name: column.to_pandas(integer_object_nulls=True) if _is_arrow(column) else column
             for name, column in columns.items()

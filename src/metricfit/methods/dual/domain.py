@@ -1,8 +1,8 @@
 """Where slack variables live: the box, or the simplex, that contains every confusion vector.
 
 Section 8.2 of the paper: normalised diagonals lie in [0, 1]^n, full confusion matrices in the simplex. In
-one representation, every entry of ``u`` has a reach that no rule leaves, and a block of entries whose sum
-no rule changes (coverages, all entries of a matrix) is a simplex.
+one representation, every entry of ``u`` has a range that no rule leaves, and a block of entries with the
+same sum for all rules (coverages, all entries of a matrix) is a simplex.
 """
 
 from __future__ import annotations

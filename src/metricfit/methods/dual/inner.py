@@ -37,7 +37,7 @@ class LinearStep:
     def __init__(self, domain: Domain, body: Polyhedron) -> None:
         rows, constants = body.system()
         sums, totals = domain.sums()
-        # A maximum that costs nothing would have no upper end.
+        # The upper ends keep a maximum that costs nothing bounded.
         tops = np.array([float(largest.reach()[1][0]) + 1.0 for largest in body.maxima])
         self.domain, self.size = domain, rows.shape[1]
         self.program = LinearProgram(

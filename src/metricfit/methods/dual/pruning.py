@@ -1,4 +1,4 @@
-"""What is made of the rules in the end: the pruning step of section 8.2, and the best mixture of all of them.
+"""The final mixture of the rules: the pruning step of section 8.2, or the best mixture of all of them.
 
 Neither asks the oracle. The paper's linear program weighs whole iterates by an upper bound of the
 objective; the mixture weighs them, cell by cell, by the objective itself, by column generation over the
@@ -85,7 +85,7 @@ def mixture(program: Program, walk: Walk, rounds: int = ROUNDS) -> Iterate:
 
 
 def _rounds(program: Program, search: Walk, columns: Columns, rounds: int) -> Iterator[Iterate]:
-    """Yield what column generation over the pool reaches, from the best rules for the uniform classifier."""
+    """Yield the iterates of column generation over the pool, starting from the tangent of the uniform classifier."""
     place = search.call(program.tangent(program.uniform(search.oracle.margins))[0])
     columns.add(place, search.vertices[place])
     if program.limits:
@@ -102,8 +102,8 @@ def linear_program(program: Program, walk: Walk) -> Iterate | None:
     r"""Solve the linear program of section 8.2; None when no weights keep all constraints.
 
     Minimise :math:`\sum_t \alpha_t \psi(C^t)` where :math:`\sum_t \alpha_t \phi_k(C^t) \le 0` for every
-    constraint function k. The functions are convex, so that the mixture keeps what the weighted functions
-    keep; where they are linear nothing is lost.
+    constraint function k. The functions are convex, so a mixture whose weighted sums are <= 0 keeps the
+    constraints; where the functions are linear, the converse holds too and nothing is lost.
     """
     places = distinct(walk)
     vectors = [walk.vectors[place] for place in places]
@@ -131,7 +131,7 @@ def pruned(program: Program, walk: Walk, best: Iterate, how: Prune) -> Iterate:
     if how == "none":
         return best
     found = linear_program(program, walk) if how == "linear" else None
-    # If no mixture of whole rules keeps the constraints, one with other weights in each cell may.
+    # If no mixture of whole rules keeps the constraints, one with separate weights for each cell may.
     return mixture(program, walk) if found is None else found
 
 
@@ -144,7 +144,7 @@ class Pruned(Method):
     prune: Prune = "objective"
 
     def opened(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Find rules of which a mixture is feasible; that is an answer only where rules are mixed anew."""
+        """Find rules of which a mixture is feasible; yield it only if the final answer may be such a mixture."""
         if self.as_published:
             if not walk.vertices:
                 walk.ask(balanced_loss(program, walk.oracle.margins))
@@ -158,7 +158,7 @@ class Pruned(Method):
         return best if self.as_published else pruned(program, walk, best, self.prune)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
-        """Drop rules that do nothing."""
+        """Drop rules that the mixture can do without."""
         if self.as_published or best.weights.ndim == 1:
             return best
         return fewer_rules(program, walk, best, max(slack, walk.tol / 10))

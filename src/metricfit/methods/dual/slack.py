@@ -69,7 +69,7 @@ class MeanOfRates:
 
     @classmethod
     def of(cls, objective: Node, domain: Domain, limits: list[Largest]) -> MeanOfRates | None:
-        """Return an objective in that form, if it has it and nothing else looks at the rates."""
+        """Return an objective in that form, or None if it has another one or something else reads the rates."""
         parts = smooth_parts(objective)
         if parts is None or len(parts.smooth) != 1:
             return None

@@ -65,7 +65,7 @@ class Columns:
     def add(self, place: int, vertex: Vertex) -> int:
         """Add the cells of a vertex that are new; return how many were."""
         seen = set(self._keys)
-        # Rounded: sums of weights in another order are another number, but no other column.
+        # Rounded, because the same column may be summed in another order, which changes its last digits.
         keys = [(a, part.tobytes()) for a, part in enumerate(np.round(vertex.statistic, 12) + 0.0)]
         new = [a for a, key in enumerate(keys) if key not in seen]
         self._keys.extend(keys[a] for a in new)
@@ -119,7 +119,7 @@ class Columns:
         return np.asarray(self.matrix @ alpha + self.program.constant)
 
     def alpha(self, weights: FloatArray) -> FloatArray:
-        """Return by column a mixture given as a table (cells, vertices), perhaps without the last of them."""
+        """Return the weights of the columns for a table (cells, vertices) that may lack the last vertices."""
         known = self.vertex < weights.shape[1]
         alpha = np.zeros(len(self))
         alpha[known] = weights[self.cell[known], self.vertex[known]]
@@ -133,7 +133,7 @@ class Columns:
 
 
 def _beside(left: Any, right: Any) -> Any:
-    """Return two matrices side by side; faster than the general function for that, which takes most of a round."""
+    """Return two matrices side by side; faster than the general function, which would take most of a round's time."""
     if isinstance(left, np.ndarray):
         return np.concatenate([left, right], axis=1)
     starts = np.concatenate([left.indptr, left.indptr[-1] + right.indptr[1:]])

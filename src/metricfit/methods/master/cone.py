@@ -17,14 +17,14 @@ from metricfit.problem import Program
 from metricfit.solvers import cone
 from metricfit.types import FloatArray
 
-# How much is left of every limit; the first with which the constraints are kept is taken.
+# Margins to every limit, tried in turn until the answer keeps the constraints.
 ROOMS = (SPARE, 5 * SPARE, 25 * SPARE, 0.0)
 
 
 def solve_cone(program: Program, goal: Node, columns: Columns) -> Solution:
-    """Minimise a convex goal over mixtures of the columns; constraints are kept with room if possible.
+    """Minimise a convex goal over mixtures of the columns; constraints are kept with a margin if possible.
 
-    Where the solver's best is not accurate enough to keep them, more room makes up for it.
+    Where the solver is not accurate enough to keep them, a larger margin makes up for it.
     """
     found: list[Solution] = []
     for spare in ROOMS if program.limits else (0.0,):
@@ -38,7 +38,7 @@ def solve_cone(program: Program, goal: Node, columns: Columns) -> Solution:
 
 
 def widened_cone(program: Program, goal: Node, columns: Columns, room: float) -> Solution:
-    """Minimise a convex goal over mixtures that may break every limit by so much."""
+    """Minimise a convex goal over mixtures that may break every limit by ``room``."""
     return _solve(program, goal, columns, -room)
 
 

@@ -14,7 +14,7 @@ from metricfit.types import BoolArray, FloatArray, IntArray
 
 
 class Corners:
-    """Minimises ``cost @ (v, t)`` over mixtures of columns within a polyhedron, from the corner where it was last.
+    """Minimises ``cost @ (v, t)`` over mixtures of columns within a polyhedron, starting from the last corner found.
 
     Parameters
     ----------
@@ -22,9 +22,9 @@ class Corners:
     body : Polyhedron
         Rows over v and t that must be <= 0.
     cost : array
-        Cost of (v, t); may be shorter than that.
+        Cost of (v, t); missing last entries are 0.
     near : array
-        Where v is expected.
+        A guess of v.
     """
 
     def __init__(self, program: Program, body: Polyhedron, cost: FloatArray, near: FloatArray) -> None:
@@ -35,7 +35,7 @@ class Corners:
         self.known: IntArray = np.zeros((2, 0), np.int64)
 
     def minimise(self, columns: Columns) -> tuple[FloatArray, FloatArray]:
-        """Return the weights of the columns in a corner, so that few are positive, and multipliers of the rows."""
+        """Return the weights of the columns at a corner, where few are positive, and multipliers of the rows."""
         mixtures = self.mixtures
         cost = mixtures.cost(columns.matrix, self.cost)
 

@@ -79,7 +79,7 @@ FLAT = Hessian(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 class Curve:
-    """Value, gradient and Hessian of an objective's parts; of the stand-in where there is one."""
+    """Value, gradient and Hessian of an objective's parts, or of the stand-in where there is one."""
 
     def __init__(self, parts: CurvedAndLinear, width: int) -> None:
         self.parts, self.width = parts, width

@@ -24,21 +24,21 @@ from metricfit.methods.starts import constant_rules
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray
 
-# Feasible with this much to spare is feasible enough to start from.
+# A mixture that keeps all constraints with this margin is good enough to start from.
 ROOM = 1e-6
-# A smallest violation and its bound that are this close are as close as solvers of curved programs come.
+# Solvers of curved programs bring the smallest violation and its bound no closer than this.
 UNDECIDED = 1e-6
 MOST_CONSTANTS = 2000
 DIAGNOSIS_ROUNDS = 100
-# Sets of constraints of one size that are tried for a smallest conflict.
+# The most sets of constraints of one size that are tried in the search for a smallest conflict.
 MOST_SETS = 200
 
 
 def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
-    """Return the problem of making the largest constraint function as small as possible, or as is needed.
+    """Return the problem of making the largest constraint function as small as possible, or as small as needed.
 
-    Many flat rows need no more than a little room: at the least violation thousands of them would meet, all in the
-    linear program. From the edge of a curved limit there may be no straight way on, so the start is deep inside.
+    For many affine rows a small margin is enough: at the least violation thousands of them would bind in the linear
+    program. From the boundary of a curved limit no straight line may lead on, so there the start is deep inside.
     """
     nodes: tuple[Node, ...] = tuple(limit.convex for limit in limits)
     if sum(node.size for node in nodes) > FEW_ROWS and all(map(is_polyhedral, nodes)):
@@ -49,7 +49,7 @@ def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
 def lower_violation(
     program: Program, walk: Walk, columns: Columns, target: float, master: Master | None = None
 ) -> Iterator[Iterate]:
-    """Minimise a phase-one objective until its target is reached or out of reach, or nothing is gained."""
+    """Minimise a phase-one objective until it reaches its target, or provably cannot be <= 0, or is minimal."""
     for iterate in generate(program, walk, columns, tol=FEASIBLE, master=master):
         yield iterate
         value = program.value(iterate.u)
@@ -58,7 +58,7 @@ def lower_violation(
 
 
 def add_constants(program: Program, walk: Walk, columns: Columns) -> None:
-    """Add the rules that decide all rows alike: they cost no call, and "fraud" never said is never wrong."""
+    """Add the rules that decide all rows alike: they cost no call, and a class that is never decided is never wrong."""
     if program.axes.k * len(program.axes.cells) <= MOST_CONSTANTS:
         for vertex in constant_rules(program, walk.oracle.margins):
             columns.add(walk.add(vertex), vertex)
@@ -80,13 +80,13 @@ def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
             best, nearest = first.value(iterate.u), iterate.u
         yield replace(iterate, bound=-np.inf, multipliers=None)
     # With an exact oracle, a bound above zero proves that the constraints conflict, and a bound just below the smallest
-    # violation says the same but for rounding. Where both are missing, the solvers failed and nothing is known.
+    # violation says the same up to rounding. If the bound is neither, the solvers failed and nothing is known.
     if best > FEASIBLE and (not walk.oracle.exact or bound > 0 or best - bound <= UNDECIDED):
         raise _diagnosis(program, walk, columns, nearest, walk.oracle.exact and bound > 0)
 
 
 def _smallest(program: Program, walk: Walk, columns: Columns, limits: Sequence[Limit]) -> float:
-    """Return the smallest largest excess over some constraints."""
+    """Return the smallest value that the largest of some constraint functions can have."""
     problem = phase_one(program, limits)
     return min(problem.value(iterate.u) for iterate in lower_violation(problem, walk, columns, -ROOM))
 
@@ -114,7 +114,7 @@ def _least_violating(program: Program, walk: Walk, columns: Columns, limits: Seq
 def _diagnosis(
     program: Program, walk: Walk, columns: Columns, reached: FloatArray, proven: bool
 ) -> InfeasibleError:
-    """Say which constraints conflict, and by how much; what the budget does not allow to find out stays open."""
+    """Say which constraints conflict, and by how much; what the budget leaves no time to find out stays open."""
     limits, together = program.limits, reached
     alone = {str(limit.constraint): np.nan for limit in limits}
     conflict: Sequence[Limit] = limits
@@ -145,7 +145,7 @@ def _alone(program: Program, walk: Walk, columns: Columns, limit: Limit) -> floa
 def _conflicts(program: Program, walk: Walk, columns: Columns) -> Iterator[Sequence[Limit]]:
     """Yield ever smaller sets of constraints that cannot be kept together, though each of them can alone.
 
-    The last is a smallest one where there are few sets to try, else one from which none can be left out.
+    The last set is a smallest one if there are few sets to try, else one from which no constraint can be left out.
     """
     limits = program.limits
     for size in (2, 3):

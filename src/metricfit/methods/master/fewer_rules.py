@@ -1,8 +1,8 @@
 """Few rules: among all mixtures that are as good as the one a walk ends with, find one of few rules.
 
 Interior-point solvers end in the middle of the set of equally good mixtures, where every rule has some weight.
-A corner of that set has about as many rules as there are cells and binding constraints; where the objective
-bends, also one for each rate that it bends in.
+A corner of that set has about as many rules as there are cells and binding constraints, plus one for each rate
+in which the objective is curved.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ THRESHOLDS = (0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6)
 def fewer_rules(program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
     """Return a mixture of few of the rules that is at most ``slack`` worse and keeps the constraints.
 
-    It is the same mixture if nobody asks for few rules.
+    If the walk does not ask for few rules, the mixture stays as it is.
     """
     if not walk.simplifies:
         return best
@@ -51,7 +51,7 @@ def fewer_rules(program: Program, walk: Walk, best: Iterate, slack: float) -> It
             break
     weights, u = columns.weights(alpha, len(walk.vertices)), columns.u(alpha)
     made = replace(best, weights=weights, u=u) if good(u) else best
-    # More columns never make the best mixture worse, so the fewest that are enough are found by halving.
+    # More columns never make the best mixture worse, so bisection finds the fewest that are enough.
     tried = [] if walk.late else _heaviest(columns, alpha)
     while tried:
         half = len(tried) // 2
@@ -75,7 +75,7 @@ def _only(columns: Columns, alpha: FloatArray) -> FloatArray:
 
 
 def _corners(program: Program, columns: Columns, alpha: FloatArray) -> Iterator[FloatArray]:
-    """Yield corners of the linear program: free ones, then those with the mixture's rates where it bends."""
+    """Yield corners of the linear program, first with all rates free, then with those of curved functions fixed."""
     u = columns.u(alpha)
     goal = program.objective if program.curvature.is_convex else level_goal(program, program.value(u))
     roots = [goal, *program.bounds]
@@ -103,7 +103,7 @@ def _equal(node: Node, values: FloatArray) -> tuple[Node, Node]:
 
 
 def _heaviest(columns: Columns, alpha: FloatArray) -> list[BoolArray]:
-    """Return the columns with weights above each threshold, ever more of them; not all."""
+    """Return masks of each cell's heaviest column and those above a threshold, for falling thresholds; never all."""
     heaviest = np.zeros(len(columns.program.axes.cells))
     np.maximum.at(heaviest, columns.cell, alpha)
     made: list[BoolArray] = []

@@ -29,10 +29,10 @@ def generate(
     tol: float | None = None,
     master: Master | None = None,
 ) -> Iterator[Iterate]:
-    """Generate columns from given ones, of which a mixture must keep the constraints: ``start``, if it is known.
+    """Generate columns, starting from given ones that must have a feasible mixture: ``start``, if it is known.
 
-    Without a new column it ends where value and bound are within ``tol``, by default that of the walk. A master that
-    has solved this program before goes on from there.
+    Ends when a round adds no column and value and bound are within ``tol``, by default the walk's, or when no other way
+    of solving helps. A master that has solved this program before can be given, and continues from its last solution.
     """
     tol = walk.tol if tol is None else tol
     master = Master(program, walk) if master is None else master
@@ -48,13 +48,13 @@ def generate(
         fresh = len(columns) - before
         if not fresh and (value - bound <= tol or (stuck >= master.ways and last - value <= tol / 10)):
             return
-        # At the best mixture the gap without a new column is zero, so this is not the best one yet.
+        # At the best mixture a round without a new column has no gap, so with a gap this is not the best one yet.
         stuck, last, previous = 0 if fresh else min(stuck + 1, master.ways), value, solution
         alpha = ageing.after(solution.alpha, fresh)
 
 
 class Ageing:
-    """Drops columns that have been idle for long, once they are many."""
+    """Drops columns that have been without weight for long, once there are many of them."""
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
@@ -79,9 +79,9 @@ def best_mixture(
     previous: Solution | None = None,
     stuck: int = 0,
 ) -> Solution:
-    """Return the best mixture that a solver finds, or where all fail the one there is.
+    """Return the best mixture that a solver finds, or the given one where all solvers fail.
 
-    ``stuck`` says how many rounds have brought no new column: the ways of solving are then tried in turn.
+    ``stuck`` is the number of rounds without a new column; each such round tries another way of solving.
     """
     program = master.program
     linear = partial(corrected, program)
@@ -129,7 +129,7 @@ class Pricing:
         if share < 1:
             gains = plane.offset - anchor.offset + float((plane.slope - anchor.slope) @ u)
             self.share = min(1.0, self.share + 0.1) if gains > 0 else max(0.05, 0.7 * self.share)
-            if len(self.columns) == before or float(slope @ (u - solution.u)) >= 0:  # no use to the master
+            if len(self.columns) == before or float(slope @ (u - solution.u)) >= 0:  # no help to the master
                 self._price(plane)
         return self.bound
 
@@ -143,7 +143,7 @@ class Pricing:
         return self.walk.vectors[place]
 
     def _tell(self, bound: float) -> None:
-        """Keep the best bound. An oracle that is not exact only lets us guess one, and the newest guess is the best."""
+        """Keep the best bound, or if the oracle is not exact the newest, which is the best estimate."""
         if self.walk.oracle.exact:
             bound = max(self.bound, bound)
         self.bound = max(bound, self.program.lowest_value)

@@ -1,4 +1,4 @@
-"""Start near the end: rules that are nearly the best are found on a sample, where they are cheaper to find."""
+"""A head start: nearly optimal rules are found on a sample of the rows, where oracle calls are cheap."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from metricfit.types import FloatArray, IntArray
 class Settings(NamedTuple):
     """Tuned on H-mean, with and without coverage limits, on 1,000,000 x 100 generated rows (benchmarks/scale).
 
-    ``rounds`` at most, the first solved to ``first_tol``, since the sample's first answers are not worth more digits,
-    the later ones to ``later_tol``; rules of less weight than ``light`` are not asked for.
+    There are at most ``rounds`` rounds. The first is solved to ``first_tol``, since the uncorrected sample is not worth
+    more digits, later ones to ``later_tol``. Rules of less weight than ``light`` are not counted on all rows.
     """
 
     rounds: int = 6
@@ -30,12 +30,12 @@ SETTINGS = Settings()
 
 
 def head_start(method: Method, program: Program, walk: Walk, settings: Settings = SETTINGS) -> None:
-    """Ask for rules that are nearly the best, where passes over the rows are costly.
+    """Start with nearly optimal rules, where passes over the rows are costly.
 
-    Each round solves the problem with the answers of a sample, beside the rules that are known already, and asks for
-    the new rules that it would mix: of all rows, in one pass where the oracle can. What the sample had wrong about
-    the mixture corrects its answers in the next round, until it has no new rule to offer. Value and bound never come
-    from the sample.
+    Each round solves the problem on a sample, starting from the rules known so far, and counts the new rules of its
+    mixture on all rows, in one pass where the oracle supports it. The sample's error about the mixture corrects its
+    answers in the next round. The rounds end when the sample brings no new rule. Value and bound never come from the
+    sample.
     """
     if not (walk.oracle.costly and walk.oracle.exact) or walk.oracle.sample() is None:
         return
@@ -46,9 +46,9 @@ def head_start(method: Method, program: Program, walk: Walk, settings: Settings 
             trial.add(vertex)
         try:
             outcome = run(method, program, trial, warn=False)
-        except InfeasibleError:  # all rows may still keep the constraints
+        except InfeasibleError:  # the constraints may still be feasible on all rows
             return
-        if outcome.status == "stopped":  # nobody but the user stops it
+        if outcome.status == "stopped":  # only the user can have stopped it
             raise KeyboardInterrupt
         known, cells = len(walk.vertices), len(program.axes.cells)
         weights = np.zeros((cells, len(trial.vertices)))
@@ -65,7 +65,7 @@ def head_start(method: Method, program: Program, walk: Walk, settings: Settings 
 def _new_rules(weights: FloatArray, known: int, light: float = SETTINGS.light) -> tuple[IntArray, FloatArray]:
     """Return places (rules, cells) of the new rules of a mixture, each cell's heaviest first, and their weights.
 
-    A cell with fewer new rules than others repeats one, with weight 0.
+    A cell with fewer new rules than others repeats one with weight 0.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The master problem with every curved function replaced by its tangent plane: a linear program, for HiGHS.
 
-It is what is left when the other solvers fail, and it is also the way out where they cannot see: at a rate of
-zero a geometric mean is too steep for second derivatives, but its plane is as good as any.
+It is the fallback when the other solvers fail, and it also works where they get stuck: at a rate of zero a
+geometric mean is too steep for second derivatives, but its tangent plane is as good as any.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from metricfit.types import FloatArray
 
 
 def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution:
-    """Move a mixture towards the solution of the linear program at it, as far as pays and constraints hold.
+    """Move a mixture towards the solution of its linear program, as far as that pays and constraints hold.
 
     The multipliers are those of the linear program, whose planes touch at the given mixture; the bound that they prove
-    there is the least cost in the linear program.
+    there is the minimum of the linear program.
     """
     alpha = columns.normalised(alpha)
     u = columns.u(alpha)
@@ -51,7 +51,7 @@ def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution
 
 
 def _on_the_way(program: Program, columns: Columns, start: FloatArray, end: FloatArray) -> FloatArray:
-    """Return the best mixture between two; where the start keeps the constraints, the best that does."""
+    """Return the best mixture on the line between two that violates the constraints no more than the start."""
     allowed = max(program.excess(columns.u(start)), FEASIBLE)
     best, least = start, program.value(columns.u(start))
     for step in (*np.geomspace(1e-6, 0.5, 40), *(1 - np.geomspace(0.5, 1e-6, 40)[1:]), 1.0):
@@ -64,7 +64,7 @@ def _on_the_way(program: Program, columns: Columns, start: FloatArray, end: Floa
 
 @dataclass
 class Flattened:
-    """Replaces what bends by its tangent plane at a point, and remembers which maximum stands for which."""
+    """Replaces curved functions by tangent planes at a point; ``maxima`` maps each new maximum to the original."""
 
     u: FloatArray
     maxima: dict[Largest, Largest] = field(default_factory=dict)

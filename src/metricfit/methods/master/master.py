@@ -28,22 +28,22 @@ from metricfit.methods.master.quadratic import QuadraticProgram
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
-# At most so many steps, and what they may leave of the merit.
+# The most Newton steps, and the error of the merit that they may leave.
 NEWTON_STEPS, NEWTON_LEFT = 40, 1e-9
 DINKELBACH_STEPS = 30
-# By how much limits are widened, in turn: what that changes of the objective is about a root of it.
+# By how much limits are widened, in turn; the objective changes by about the square root of that.
 WIDENED = (1e-6, 1e-7, 1e-8)
 
 
 class Master:
-    """Solves one program over growing columns; what does not depend on the columns is built once."""
+    """Solves one program over a growing set of columns; what does not depend on the columns is built once."""
 
     def __init__(self, program: Program, walk: Walk | None = None) -> None:
         self.program, self.walk = program, walk
         self._corners: Corners | None = None
 
     def solve(self, columns: Columns, alpha: FloatArray) -> Solution:
-        """Return the best mixture of the columns, from ``alpha`` on; raise `Unsolved` when solvers fail."""
+        """Return the best mixture of the columns, starting from ``alpha``; raise `Unsolved` when solvers fail."""
         alpha = columns.normalised(alpha)
         if self.program.curvature.is_convex:
             return self._convex(self.program.objective, columns, alpha)
@@ -51,13 +51,13 @@ class Master:
 
     @property
     def ways(self) -> int:
-        """In how many other ways a problem can be solved whose multipliers bring no new column."""
+        """How many other ways of solving can be tried when the multipliers bring no new column."""
         return 1 if self._flat_limits or not self.program.curvature.is_convex else 1 + len(WIDENED)
 
     def widened(self, turn: int, columns: Columns, alpha: FloatArray) -> Solution:
-        """Return a mixture as it is, with the multipliers of the problem whose limits are a little wider.
+        """Return the given mixture with the multipliers of the problem whose limits are slightly wider.
 
-        A curved limit that leaves no room at all (a divergence of at most 0) has no multipliers of its own.
+        A curved limit without interior points (a divergence of at most 0) has no multipliers of its own.
         """
         found = widened_cone(self.program, self.program.objective, columns, WIDENED[turn])
         alpha = columns.normalised(alpha)
@@ -74,7 +74,7 @@ class Master:
             found = priced_level(program, found, goal, level)
             kept = not program.limits or program.excess(found.u) <= max(program.excess(u), 0.0) + SPARE
             gained = level - program.value(found.u) if kept else 0.0
-            # No better mixture, but the multipliers now belong to the best level.
+            # If the mixture is no better, keep the old one, but with these multipliers, which belong to its level.
             best = found if best is None or gained > 0 else replace(found, alpha=best.alpha, u=best.u)
             if gained <= 1e-10 or self._late:
                 break
@@ -138,7 +138,7 @@ class Master:
         cost = body.row(parts.flat) if parts.flat is not None else np.zeros(0)
         curve = self._curve if parts is self._parts else Curve(parts, self.program.constant.size)
         inner, u = self._interior(parts, columns, alpha), columns.u(alpha)
-        # A tiny share in a divergence is nearly zero, and may be as it should be: the start is then the better one.
+        # In a divergence a share of nearly zero may be optimal; the start is then better than the interior point.
         if self.program.excess(u) > SPARE or curve.merit(columns.u(inner)) < curve.merit(u):
             alpha = inner
         u = columns.u(alpha)
@@ -150,10 +150,10 @@ class Master:
             target = columns.normalised(target)
             before, move = curve.merit(u), columns.u(target) - u
             if step == 0 and not start_kept:
-                size = 1.0  # the start keeps no constraint, so there is no descent to demand
+                size = 1.0  # the start is infeasible, so the merit need not decrease
             else:
                 size = next((s for s in 0.5 ** np.arange(30) if curve.merit(u + s * move) < before), 0.0)
-            # What a whole step leaves: its surprise is of third order, the next gain about its square over this one.
+            # A full step's surprise is of third order; the gain of the next one is about its square over this gain.
             left = 3 * curve.surprise(u, move, gradient, hessian) ** 2 if size == 1.0 else np.inf
             alpha = columns.normalised((1 - size) * alpha + size * target)
             u = columns.u(alpha)
@@ -172,7 +172,7 @@ class Master:
         return Solution(alpha, u, tuple(split[limit] * scale for limit in self.program.limits), theta)
 
     def _interior(self, parts: CurvedAndLinear, columns: Columns, alpha: FloatArray) -> FloatArray:
-        """Return weights at which no rate is zero, if there are any: means of rates have no slope there."""
+        """Return weights at which no rate is zero, if possible: at zero, means of rates have no finite slope."""
         u = columns.u(alpha)
         low = [smooth.part for _, smooth in parts.smooth if smooth.part.value(u).min() < 1e-6]
         if not low:
@@ -184,7 +184,7 @@ class Master:
 
 
 def is_affine(goal: Node) -> bool:
-    """Whether a function of size one is affine, or the largest of one affine function."""
+    """Whether a function of size one is affine, or a maximum over a single affine function."""
     if isinstance(goal, Largest):
         return goal.part.size == 1 and is_affine(goal.part)
     return is_polyhedral(goal, 1) and is_polyhedral(goal, -1)
@@ -196,7 +196,7 @@ def level_goal(program: Program, level: float) -> Largest:
 
 
 def priced_level(program: Program, found: Solution, goal: Largest, level: float) -> Solution:
-    """Return a solution at some level with what turns its multipliers into units of the objective."""
+    """Return a solution at some level with the scale that turns its multipliers into units of the objective."""
     weights = found.theta.get(goal, np.full(goal.part.size, 1 / goal.part.size))
     pace = weights @ (goal.part.value(found.u) - level_goal(program, level + 1).part.value(found.u))
     return replace(found, scale=1 / max(float(pace), TINY), level_theta=weights)

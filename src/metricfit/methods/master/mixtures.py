@@ -1,8 +1,8 @@
-"""The mixtures of columns within a polyhedron, as rows of a program that a solver takes.
+"""The mixtures of columns within a polyhedron, as rows of a program for a solver.
 
 Equalized odds over 30 groups of 8 classes are 3,840 rows, of which a few hundred bind. Rows far from their limit are
-left out of the program until an answer breaks them, and entries of v that a single cell makes are written as that
-cell's columns; what is left is small, whatever the number of constraints.
+left out of the program until an answer violates them, and entries of v that depend on a single cell are expressed by
+that cell's columns. The program therefore stays small, whatever the number of constraints.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from metricfit.methods.master.polyhedron import Polyhedron
 from metricfit.problem import Limit, Program
 from metricfit.types import BoolArray, FloatArray, IntArray
 
-# Constraint rows are kept with this much to spare where that is possible, so that rounding breaks none.
+# Constraint rows are kept with this margin where that is possible, so that rounding violates none.
 SPARE = 2e-9
-# What that may cost of the objective: where rules can hardly keep a limit, a hair of it is worth much.
+# The most that the margin may cost of the objective: where a limit is barely feasible, even a tiny margin is expensive.
 DEAR = 1e-6
-# So many rows are in the program from the start, those nearest to their limit, and all others that are as close to it.
+# The program starts with the FEW_ROWS rows nearest to their limit, and with all rows that are within CLOSE of it.
 FEW_ROWS, CLOSE = 200, 1e-4
-# At most so many rows enter at a time, those that are broken most. Where limits can hardly be kept an answer breaks
-# thousands of them, and all at once took the simplex method ten times as many steps.
+# At most this many rows enter at a time, the most violated ones. Where limits are barely feasible an answer violates
+# thousands of rows, and with all at once the simplex method took ten times as many steps.
 MOST_ROWS = 400
 
 # Solves with some more rows; returns the unknowns and the multipliers of all rows that are in the program.
 Solve = Callable[[IntArray], tuple[FloatArray, FloatArray]]
 
-# Entries of a system up to which it is put together as a whole array, which is faster than sparse parts.
+# A system of up to this many entries is built as a dense array, which is faster than sparse parts.
 DENSE = 1 << 18
 
 
 class Mixtures:
     """Unknowns are some entries w of v, a t for each maximum, and weights alpha of columns that sum to 1 in every cell.
 
-    All of ``v = columns.matrix @ alpha + constant`` is known by alpha. Entries that several cells share are unknowns
-    of their own, so that the rows that speak of them stay sparse.
+    All of ``v = columns.matrix @ alpha + constant`` follows from alpha. Entries that several cells share are still
+    unknowns of their own, so that the rows that contain them stay sparse.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class Mixtures:
     body : Polyhedron
         Rows over v and t that must be <= 0.
     near : array
-        Where v is expected: rows that are far from their limit there are left out at first.
+        A guess of v: rows that are far from their limit there are left out at first.
     apart : array of bool, optional
-        Further entries of v to have as unknowns.
+        Further entries of v that are to be unknowns.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Mixtures:
 
     @property
     def equations(self) -> FloatArray:
-        """What the equations of w and the sums of weights in each cell must be."""
+        """The right-hand sides of the equations that define w, and of the sums of weights in each cell."""
         return np.concatenate([self.program.constant[self.kept], np.ones(self.cells)])
 
     def head(self, chosen: IntArray | None = None) -> Any:
@@ -126,23 +126,23 @@ class Mixtures:
         return whole
 
     def right(self, chosen: IntArray, slack: FloatArray) -> FloatArray:
-        """Return what some rows must not exceed."""
+        """Return the upper limits of some rows."""
         return -self._shift[chosen] - slack[chosen]
 
     def cost(self, matrix: Any, cost: FloatArray) -> FloatArray:
-        """Return a cost of (v, t), perhaps without the last ones, as a cost of (w, t, alpha)."""
+        """Return a cost of (v, t), whose missing last entries are 0, as a cost of (w, t, alpha)."""
         whole = np.zeros(self.rows.shape[1])
         whole[: cost.size] = cost
         head = np.concatenate([np.zeros(self.kept.size), whole[self.width :]])
         return np.concatenate([head, whole[: self.width] @ matrix])
 
     def solve(self, columns: Columns, begin: Callable[[FloatArray], Solve]) -> tuple[FloatArray, FloatArray]:
-        """Solve with something to spare, or where that is impossible or dear without, until the answer breaks no row.
+        """Solve with a margin, or without one if it is infeasible or expensive; add rows until none is violated.
 
         Returns
         -------
         alpha, multipliers : arrays
-            Weights of the columns, not yet rounded to a mixture, and multipliers of all rows.
+            Weights of the columns, not yet normalised to a mixture, and multipliers of all rows.
         """
 
         def complete(slack: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -169,18 +169,18 @@ class Mixtures:
 
 
 def _worst(excess: FloatArray, broken: BoolArray) -> IntArray:
-    """Return the rows that are broken, or the worst of them where they are many."""
+    """Return the violated rows, or if they are many the most violated ones."""
     rows = np.flatnonzero(broken)
     return rows if rows.size <= MOST_ROWS else np.sort(rows[np.argsort(-excess[rows])[:MOST_ROWS]])
 
 
 def _nearest(body: Polyhedron, rows: Any, offsets: FloatArray, u: FloatArray) -> BoolArray:
-    """Return the rows nearest to their limit at u, and of each maximum at least the one that holds it up."""
+    """Return the rows nearest to their limit at u, and for each maximum at least the row that attains it."""
     if offsets.size <= FEW_ROWS:
         return np.ones(offsets.size, bool)
     point, start, least = u, 0, []
     for part in body.rows:
-        if part.owner in body.maxima:  # the maxima inside of it come before it, and have their value
+        if part.owner in body.maxima:  # maxima nested in it come first, so that their values are known
             values = part.matrix[:, : point.size] @ point + part.constant
             point = np.append(point, values.max())
             least.append(start + int(values.argmax()))

@@ -115,5 +115,5 @@ class Polyhedron:
 
 
 def _column(rows: int, place: int, value: float) -> Any:
-    """Return a matrix of nothing but its last column."""
+    """Return a matrix that is zero except for its last column."""
     return matrix_of(np.arange(rows), np.full(rows, place), np.full(rows, value), (rows, place + 1))

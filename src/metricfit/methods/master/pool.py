@@ -1,4 +1,4 @@
-"""A pool of rules that similar problems share: the best mixture of those there are costs no look at the rows."""
+"""A pool of rules shared by similar problems: the best mixture of rules in the pool needs no pass over the rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Pool:
     program : Program
         One of the problems.
     oracle : OracleBase
-        Who counts rules.
+        Counts rules.
     """
 
     def __init__(self, program: Program, oracle: OracleBase) -> None:
@@ -44,15 +44,15 @@ class Pool:
 
     @staticmethod
     def takes(program: Program) -> bool:
-        """Return whether the best mixture is a convex problem, or a ratio's."""
+        """Return whether the best mixture can be computed: the problem is convex, or has a ratio as its objective."""
         usable = program.curvature.is_convex or program.curvature is Curvature.RATIO or program.quasiconvex
         return bool(usable) and program.convex_limits
 
     def mix(self, program: Program, prices: int = 0, tol: float = 0.0) -> Iterate | None:
-        """Return the best mixture of the rules, or None if none of them keeps the constraints.
+        """Return the best mixture of the rules, or None if no mixture keeps the constraints.
 
-        Each of ``prices`` looks at the rows asks for the rule that would help it most: its answer proves a bound, and
-        the mixture takes the new rule in, until value and bound are within ``tol``.
+        Up to ``prices`` oracle calls, until value and bound are within ``tol``, look for the rule that improves the
+        mixture most: each answer proves a bound, and its rule joins the pool.
         """
         solution = self._solved(program)
         if solution is None:
@@ -65,7 +65,7 @@ class Pool:
                 break
         if not self.oracle.exact:
             bound = -np.inf
-        # Where no solver took the last rules in, the solution is that of the rules before them.
+        # If no solver succeeded with the last rules, the solution is a mixture of the rules before them.
         self._alpha = np.append(solution.alpha, np.zeros(len(self._columns) - solution.alpha.size))
         weights = self._columns.weights(solution.alpha, len(self.vertices))
         multipliers = tuple(mu * solution.scale for mu in solution.multipliers)
@@ -77,7 +77,7 @@ class Pool:
             found = Master(program).solve(self._columns, alpha)
         except Unsolved:
             return None
-        # Interior-point solvers leave crumbs everywhere; a rule of no weight is no rule.
+        # Interior-point solvers leave a tiny weight on every rule; drop them unless that breaks a constraint.
         alpha = self._columns.normalised(np.where(found.alpha > CRUMB, found.alpha, 0.0))
         clean = replace(found, alpha=alpha, u=self._columns.u(alpha))
         for solution in (clean, found):

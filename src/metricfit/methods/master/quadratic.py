@@ -28,12 +28,12 @@ class QuadraticProgram:
         Returns
         -------
         alpha, multipliers : arrays
-            Weights of the columns, in the middle of the best ones, and multipliers of the rows.
+            Weights of the columns, in the middle of the set of minimisers, and multipliers of the rows.
         """
         columns, matrix, constant = self.columns, self.columns.matrix, self.columns.program.constant
         count, width = len(columns), constant.size
         bent = np.bincount(hessian.row, minlength=width) > 0
-        # Entries of u that bend are unknowns of their own, unless they are more than the columns, as with many classes.
+        # Curved entries of u are unknowns of their own, unless they outnumber the columns, as with many classes.
         apart = bent if bent.sum() <= count else np.zeros(width, bool)
         if self.mixtures is None:
             self.mixtures = Mixtures(columns.program, self.body, self.near, apart)

@@ -1,1 +1,1 @@
-"""Direct search on the counts themselves, weight by weight."""
+"""Direct search on counted labels, weight by weight."""

@@ -1,4 +1,4 @@
-"""Coordinate polish: every weight of a rule in turn goes to its best value, found by an exact scan."""
+"""Coordinate polish: set every weight of a rule in turn to its best value, found by an exact scan."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from metricfit.types import FloatArray, IntArray
 
 # Feasibility comes before everything else: a penalty that no objective outweighs.
 FIRST = 1e6
-# What a move must gain to be more than rounding.
+# A smaller gain of a move may be rounding.
 GAIN = 1e-12
-# Points of a zoom into a line, where a metric is asked point by point.
+# Points in each step of a zoom into a line, for metrics that are evaluated point by point.
 POINTS = 25
 
 
@@ -30,7 +30,7 @@ KnownLines = dict[tuple[int, Kind, int | None, float | None], tuple[Line | None,
 
 
 class Stage(NamedTuple):
-    """How often to go through all weights, how far, and with which penalty on violations.
+    """How many sweeps to make over all weights, how far scans reach, and what violations cost.
 
     ``reach`` is that of `Scan.line`; None looks at all breakpoints.
     """
@@ -40,10 +40,10 @@ class Stage(NamedTuple):
     penalty: float = FIRST
 
 
-# How far rounds look that look only near the weights as they are, and scans of constants always: see `Scan.line`.
+# The reach (see `Scan.line`) of sweeps that stay near the present weights, and of every scan of a class's constant.
 NEAR = 1.0
-# Most rows are far from entering most decisions, so rounds that look only near the weights as they are cost a
-# fraction of those that look everywhere, which come last.
+# Most rows are far from entering most decisions, so sweeps that stay near the present weights cost a fraction of those
+# over all breakpoints, which come last.
 FREE = (Stage(6, NEAR),)
 CONSTRAINED = (Stage(2, None, 1.0), Stage(2, None, 10.0))
 CLOSING = (Stage(4),)
@@ -52,9 +52,9 @@ CLOSING = (Stage(4),)
 def polish(
     program: Program, walk: Walk, profile: Profile, place: int, stages: Sequence[Stage], trust: float = 0.0
 ) -> Iterator[Iterate]:
-    """Improve the rule of a vertex weight by weight; yield what is reached now and then.
+    """Improve the rule of a vertex weight by weight; yield it after the sweeps that change it.
 
-    ``trust`` is that of `metricfit.kernels.scan.Scan`: moves are judged by what they do to these counts.
+    ``trust`` is that of `metricfit.kernels.scan.Scan`: moves are judged by the counts that it makes.
     """
     vertex = walk.vertices[place]
     scan = walk.oracle.scan(vertex.loss, program.layout, trust)
@@ -98,7 +98,7 @@ def _round(
 ) -> tuple[FloatArray, int]:
     """Move each weight in turn; return the statistic and the number of moves.
 
-    ``lines`` keeps what was found out about the rule as it is: until a weight moves, the next round asks the same.
+    ``lines`` caches the lines of the present rule: until a weight moves, the next sweep needs the same ones.
     """
     moves, ended = 0, False
     try:
@@ -117,7 +117,7 @@ def _round(
                 moves += 1
         ended = True
     finally:
-        if not ended:  # the budget has ended, or somebody stops; what has been reached is not to be lost
+        if not ended:  # the budget has ended or the user stops: keep what has been reached
             walk.add(Vertex(scan.loss.copy(), scan.statistic(float(walk.oracle.exact))))
     return statistic, moves
 
@@ -125,8 +125,8 @@ def _round(
 def _compiled(scan: Scan, profile: Profile, walk: Walk, scans: int) -> bool:
     """Whether one compiled function can go through all weights: macro-F1 and other sums of one ratio per decision.
 
-    Line by line the same search takes 0.12 to 0.14 s where this takes 0.04 to 0.06 s (20,000 rows of 20 classes), and
-    is 10 to 15 times as fast as coordinate ascent on thresholds, of which we want to be 20 times as fast.
+    It takes 0.04 to 0.06 s where the same search line by line takes 0.12 to 0.14 s (20,000 rows of 20 classes). Line by
+    line is 10 to 15 times as fast as coordinate ascent on thresholds; the goal is 20 times.
     """
     alike = scan.layout == "diagonal" and bool(np.all(scan.loss == scan.loss[:1]))
     return profile.only is not None and scan.engine == "numba" and alike and scans <= walk.budget.left
@@ -143,7 +143,7 @@ def _sweep(scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stag
 
 
 def weights_of(program: Program, walk: Walk, loss: FloatArray) -> list[Weight]:
-    """Return all weights of a rule, one of each for every cell if the problem or the rule tells cells apart.
+    """Return all weights of a rule, separate ones for every cell if the problem or the rule distinguishes cells.
 
     Rare classes come first, so that the order in which classes are given does not matter.
     """
@@ -160,10 +160,10 @@ def weights_of(program: Program, walk: Walk, loss: FloatArray) -> list[Weight]:
 
 
 def _without_repeats(program: Program, loss: FloatArray, weights: list[Weight]) -> list[Weight]:
-    """Leave out weights that move a rule no other way than those before them.
+    """Leave out weights that can only repeat the moves of those before them.
 
-    Of two decisions the one is left as the other is taken, so that one constant is enough. With two classes as well a
-    rule is a threshold on a probability: one factor is enough, and makes every threshold where there is no constant.
+    With two decisions a row that leaves one takes the other, so one constant is enough. With two classes as well, a
+    rule is a threshold on a probability: one factor is enough, and without a constant in the rule it makes them all.
     """
     axes = program.axes
     threshold = axes.n == axes.k == 2 and program.layout == "diagonal" and bool(np.all(axes.match >= 0))
@@ -196,7 +196,7 @@ def _line(
     cell: int | None,
     reach: float | None,
 ) -> tuple[Line | None, Series | None]:
-    """Return the line of a weight, and objective and violation along it where they are known at all points."""
+    """Return the line of a weight, with objective and violation along it if they can be computed at all points."""
     line = scan.line(decision, kind, cell, reach)
     return line, profile.at(scan, line, statistic) if line is not None and profile.exact else None
 
@@ -209,7 +209,7 @@ def best_count(
     stage: Stage,
     series: Series | None = None,
 ) -> int:
-    """Return how many rows of a line should be decided so; ``series`` is that of all points, if it is known."""
+    """Return how many rows of a line should get its decision; ``series`` is that of all points, if it is known."""
     if not profile.exact:
         return _zoom(scan, profile, line, statistic, stage.penalty, np.flatnonzero(line.apart))
     series = profile.at(scan, line, statistic) if series is None else series

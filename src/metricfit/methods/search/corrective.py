@@ -22,13 +22,13 @@ from metricfit.types import FloatArray
 # Steps from one start, and with constraints the oracle calls for each step.
 STEPS = 6
 PRICINGS = 4
-# A unit of violation costs this many of the objective, where a walk may leave the constraints for a while.
+# The price of a unit of violation, where a walk may leave the constraints for a while.
 PENALTY = 10.0
 SHARES = np.concatenate([[0.0], np.geomspace(1e-4, 0.5, 32), 1 - np.geomspace(0.5, 1e-4, 32)[1:], [1.0]])
 
 
 def descend(program: Program, walk: Walk, profile: Profile, place: int) -> Iterator[Iterate]:
-    """Walk from a vertex: price the slope of the objective, go towards the answer as far as that pays."""
+    """Walk from a vertex: price the slope of the merit, and move towards the answer as far as that pays."""
     reached = walk.single(place)
     for _ in range(STEPS):
         before = merit(program, reached.u)

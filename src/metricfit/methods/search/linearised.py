@@ -1,4 +1,4 @@
-"""Mixtures within limits of any shape: step by step, limits that keep no convex set are replaced by tangent planes."""
+"""Mixtures within limits of any shape: in each step, limits with a nonconvex feasible set become tangent planes."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ GAIN = 1e-3
 def mix_within(program: Program, walk: Walk, profile: Profile, start: Iterate) -> Iterator[Iterate]:
     """Yield mixtures that miss the constraints by ever less, and once they are kept, are ever better.
 
-    A mixture may keep what none of its rules does: two limits that pull a rule to either side, or a share of decisions
-    that no rule hits. Each step mixes the rules that are best where the tangent planes of the limits are kept, and
-    goes towards that mixture as far as the limits themselves allow.
+    A mixture may keep limits that none of its rules keeps: two limits that pull a rule in opposite directions, or a
+    share of decisions that no rule hits. Each step finds the best mixture within the tangent planes of the limits, and
+    moves towards it as far as the limits themselves allow.
     """
     columns, reached = Columns(program, walk.vertices), start
     for _ in range(STEPS):
@@ -67,12 +67,12 @@ def _improving(program: Program, walk: Walk, columns: Columns, reached: Iterate)
 
 
 def whole(program: Program) -> Entries:
-    """Return all of u."""
+    """Return the node of all entries of u."""
     return Entries(0, program.low.size, program.low, program.high)
 
 
 def linearised(limit: Limit, program: Program, u: FloatArray) -> Limit:
-    """Return a limit that keeps a convex set: the limit itself if it does, else one on the metric's planes at u."""
+    """Return a limit with a convex feasible set: the limit itself, or one on the metric's tangent planes at u."""
     if limit.node is not None:
         return limit
     sign = 1 if limit.constraint.sense == "<=" else -1
@@ -80,7 +80,7 @@ def linearised(limit: Limit, program: Program, u: FloatArray) -> Limit:
 
 
 def planes(node: Node, u: FloatArray, sign: int, entries: Entries) -> Node:
-    """Return a node with what bends replaced by tangent planes at u; ``sign * node`` is then convex.
+    """Return a node with its curved parts replaced by tangent planes at u, so that ``sign * node`` is convex.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Lines: the rules of a mixture improved one weight at a time, by what counted labels say of every value of it."""
+"""Lines: improve the rules of a mixture one weight at a time, by exact scans of counted labels."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ from metricfit.methods.master.columns import Columns
 from metricfit.methods.search.settings import SETTINGS, Settings
 from metricfit.types import FloatArray, IntArray
 
-# Costs that differ by less, for prices of size one, are equal: prices are as exact as the solver of the master.
+# Costs that differ by less (for prices of size one) count as equal: prices are only as exact as the master's solver.
 EQUAL = 1e-7
 
 
 def trust_in(rows: Rows, settings: Settings) -> float:
-    """Return the share of each row that scans count by its calibrated probabilities, the rest being its label."""
+    """Return the share of each row that scans count by its calibrated probabilities; its label counts for the rest."""
     return settings.trust if len(rows) >= settings.trusted_rows and rows.axes.k > 2 else 0.0
 
 
 class Lines:
-    """Improves the rules of a mixture for the price of its tangent plane, one decision's weights at a time.
+    """Makes the rules of a mixture cheaper, at the prices of its tangent plane, one decision's weights at a time.
 
-    Each cell's heaviest rule is taken as it is but for the weight of one decision, which an exact scan sets. A
-    mixture is best when all its rules cost the same and none costs less, so any line that makes one of them cheaper
-    improves the mixture. The scan reads a sample of the rows, which is all of them if they are few, and counts them
-    half by their labels and half by their probabilities if these are about right, so that it follows single labels
-    less. The rule it ends with is then asked of the oracle, so that all numbers are from all rows and their
-    labels.
+    In each cell an exact scan changes the weight of one decision in the heaviest rule. At the best mixture all rules
+    in use cost the same and no other rule costs less, so a scan that finds a cheaper rule improves the mixture. The
+    scan reads a sample of the rows (all of them if they are few) and, where `trust_in` says so, counts each partly
+    by its probabilities, so that it overfits single labels less. The oracle then counts the new rule, so that all
+    reported numbers come from the labels of all rows.
 
     Parameters
     ----------
     walk : Walk
-        Where rules are asked for. Not every oracle has a sample to scan: then there are no lines.
+        Counts rules. Not every oracle has a sample to scan; without one there are no lines.
     settings : Settings
         How many lines to scan at most, and how.
     """
@@ -52,18 +51,18 @@ class Lines:
 
     @property
     def done(self) -> bool:
-        """Whether there is no more to expect: the budget is used up, or no decision's line gains the tolerance."""
+        """Whether to stop: the budget is used up, or the lines of all decisions gained less than the tolerance."""
         return self.count >= self.budget or self.quiet >= self.axes.k
 
     def next(self, columns: Columns, alpha: FloatArray, price: FloatArray, value: float) -> int | None:
-        """Scan lines until one moves; return the place of its rule, or None if there are no more.
+        """Scan lines until a weight moves; return the place of the new rule, or None if no line is left.
 
         ``alpha`` is the mixture of the columns, ``value`` its objective and ``price`` the loss of its tangent plane.
         """
         if self.value - value >= self.walk.tol:
             self.quiet = 0
         self.value = min(self.value, value)
-        # A tangent plane lies below the objective, so a move gains at most what it saves by the price.
+        # The tangent plane lies below the objective, so a move gains at most what it saves at the plane's prices.
         gain = max(self.walk.tol / 10, EQUAL * float(np.abs(price).max())) / len(self.axes.cells)
         if not self.order.size:
             self.order = np.argsort(-np.abs(price).sum(axis=(0, 1)), kind="stable")
@@ -79,19 +78,19 @@ class Lines:
         return None
 
     def _scan(self, places: IntArray) -> Scan:
-        """Return the rules of some vertices, one of each cell, ready to be scanned; often they are so already."""
+        """Return a scan of the rule that takes one vertex in each cell; the last scan if it is of this rule."""
         if self.scan is None or not np.array_equal(self.scanned, places):
             assert self.rows is not None
             loss = np.stack([self.walk.vertices[place].loss[a] for a, place in enumerate(places)])
             layout = self.walk.program.layout
-            # Where scores are products with a whole matrix, probabilities take several times as long to count.
+            # In the full layout probabilities take several times as long to count as labels.
             trust = 0.0 if layout == "full" else trust_in(self.rows, self.settings)
             self.scan = Scan(self.rows, trust, loss, layout)
             self.scanned = places
         return self.scan
 
     def _moved(self, scan: Scan, decision: int, price: FloatArray, gain: float) -> bool:
-        """Set a decision's weight in each cell to its cheapest value if that gains so much; say if it does in any."""
+        """Set a decision's weight in each cell to its cheapest value if that gains enough; return whether any moved."""
         moved = False
         for cell in range(len(self.axes.cells)):
             line = scan.line(
@@ -107,9 +106,9 @@ class Lines:
 def cheapest(
     scan: Scan, line: Line, price: FloatArray, gain: float = 0.0, smooth: float = SETTINGS.smooth
 ) -> int:
-    """Return how many rows of a line should be decided so that the rule costs least, smoothed over neighbours.
+    """Return how many rows of a line should get its decision for the rule to cost least, smoothed over neighbours.
 
-    As many as now, unless it costs less by more than ``gain``.
+    The number stays as it is unless another costs less by more than ``gain``.
     """
     data, places = scan.changes(line)
     cost = prefix((data * price.ravel()[places]).sum(axis=0))
@@ -118,14 +117,14 @@ def cheapest(
     least = cost.min()
     if least + gain >= cost[line.here]:
         return line.here
-    # The first of equal ones: at the best mixture several rules cost the same but for the solver's rounding.
+    # The first of equal costs: at the best mixture several rules cost the same up to the solver's rounding.
     return int(np.argmax(cost <= least + EQUAL * float(np.abs(price).max())))
 
 
 def smoothed(series: FloatArray, at: FloatArray, reach: float) -> FloatArray:
     """Return means of a series, linear between ascending points, over ``reach`` on either side of each point.
 
-    The ends go on for ever. Means over mass, not over numbers of rows: a row of weight two is two rows.
+    Beyond its ends the series is constant. Points are masses, not numbers of rows: a row of weight two is two rows.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Objective and constraints of a program along a scan, at every breakpoint.
 
 A metric reads a few entries of u; a mean of ratios over the classes (macro-F1) reads two of each class, but a row that
-changes its decision changes only two of the ratios. So such means are added up on the way, and of u only the entries
-are kept that something else reads.
+changes its decision changes only two of the ratios. Such means are therefore updated row by row, and only the entries
+of u that other metrics read are computed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from metricfit.kernels.sums_along_line import NO_WEIGHT, entries_along, ratio, r
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray, IntArray
 
-# Numbers held at a time.
+# How many numbers are held in memory at a time.
 BLOCK = 2**21
-# Up to so many entries of u are added up one by one, more by a sparse matrix.
+# Up to this many entries of u are summed one by one, more of them by a sparse matrix.
 FEW = 16
 
 
@@ -43,14 +43,14 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ratios:
-    """``constant`` plus a sum of one ratio per decision, each of the rows decided so and of those decided right."""
+    """``constant`` plus one ratio per decision, of affine functions of its number of rows and of its hits."""
 
     terms: FloatArray
     constant: float
 
     @classmethod
     def of(cls, node: Node, program: Program) -> Ratios | None:
-        """Read a weighted sum of quotients that is one; None if it is not."""
+        """Return a weighted sum of quotients in this form, or None if it does not have it."""
         if program.layout != "diagonal" or not isinstance(node, Total) or not isinstance(node.part, Quotient):
             return None
         quotient = node.part
@@ -83,7 +83,7 @@ class Ratios:
         return cls(terms, float(constant))
 
     def along(self, line: Line, statistic: FloatArray, engine: Engine) -> FloatArray:
-        """Return the sum after 0, 1, ... rows have entered; ``statistic`` is that of none."""
+        """Return the sum after 0, 1, ... rows have entered; ``statistic`` is that before the first one."""
         hit, made = statistic.sum(axis=0)
         sums = ratio_sums(line.moving, line.order, line.decision, hit, made, self.terms, engine)
         return sums + self.constant
@@ -102,7 +102,7 @@ class RatioCombination(NamedTuple):
 
     @classmethod
     def of(cls, node: Node, program: Program, scale: float = 1.0) -> RatioCombination | None:
-        """Write a node of size one in this form; None if it is not of it."""
+        """Return a node of size one in this form, or None if it does not have it."""
         ratios = Ratios.of(node, program)
         if ratios is not None:
             return cls(scale * ratios.constant, ((scale, ratios),))
@@ -125,7 +125,7 @@ def _coefficients(part: Entries, program: Program) -> FloatArray:
 
 
 class Profile:
-    """A program, reduced to what has to be known along a line."""
+    """A program, reduced to what must be computed along a line."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -140,7 +140,7 @@ class Profile:
             kept = np.concatenate(self._kept) if self._kept else np.zeros(0, np.int64)
         else:
             kept = np.arange(program.constant.size)
-        # The sums come behind the entries, whose number is only known now.
+        # The sums of ratios come after the entries, whose number is known only now.
         parts = [_shifted(part, kept.size) for part in parts] if self.exact else parts
         self.objective, self.metrics = parts[0], parts[1:]
         affine = None if program.limits else RatioCombination.of(program.objective, program)
@@ -164,7 +164,7 @@ class Profile:
         return _rebuilt(node, self._reduced)
 
     def at(self, scan: Scan, line: Line, statistic: FloatArray, counts: IntArray | None = None) -> Series:
-        """Return the series for given (ascending) numbers of entered rows; for all of them from 0 on by default.
+        """Return the series for given (ascending) numbers of entered rows, by default for all from 0 on.
 
         ``statistic`` is that of the rule as it is now, with ``line.here`` rows entered.
         """
@@ -197,11 +197,11 @@ class Profile:
         return Series(*map(np.concatenate, zip(*found, strict=True)))
 
     def _risen(self, data: FloatArray, places: IntArray, ends: IntArray, size: int) -> FloatArray:
-        """Return what the first rows add to u, so many as ``ends`` says; ``places`` are those of the statistic."""
+        """Return what the first ``ends[g]`` rows add to u, for each g; ``places`` are entries of the statistic."""
         return np.cumsum(dense(_grouped(data, places, ends, size) @ self.matrix.T), axis=0).T
 
     def _evaluated(self, entries: FloatArray) -> Series:
-        """Return the series at some points, of which each entry is given at all of them."""
+        """Return the series at some points; ``entries`` has a row for each entry and a column for each point."""
         points = entries.T
         worst = np.full(len(points), -np.inf)
         for limit, metric in zip(self.program.limits, self.metrics, strict=True):
@@ -250,7 +250,7 @@ def _rebuilt(node: Node, change: Any) -> Node:
 
 
 def _shifted(node: Node, width: int) -> Node:
-    """Return a node whose sums, numbered -1, -2, ..., come behind the entries."""
+    """Return a node whose sums of ratios, numbered -1, -2, ..., come after the entries."""
     if isinstance(node, Entries) and node.start < 0:
         return replace(node, start=width - node.start - 1, stop=width - node.start)
     return _rebuilt(node, lambda part: _shifted(part, width))

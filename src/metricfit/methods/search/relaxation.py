@@ -1,4 +1,4 @@
-"""A bound for means of ratios, such as macro-F1: the best that each ratio could be alone."""
+"""A bound for means of ratios, such as macro-F1: optimise each ratio separately."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from metricfit.problem import Program
 
 
 def bound_of_ratios(program: Program, walk: Walk) -> float:
-    r"""Return a lower bound of a (minimised) sum of one ratio per decision; minus infinity if the objective is none.
+    r"""Return a lower bound of a (minimised) sum of one ratio per decision; minus infinity for other objectives.
 
-    A ratio of rows decided j and of those that are right has convex level sets, so over all sets of rows it is
-    extreme where a linear function is: on the rows most likely of class j, or least likely, however many. Those
-    are prefix sums along one sort. The bound is valid where probabilities are counted as soft labels, and holds
+    A ratio in the rows decided j and the hits among them has convex level sets, so over all sets of rows its extremes
+    are those of linear functions: the rows most, or least, likely to be of class j, for some number of rows. Prefix
+    sums along one sort give them all. The bound is valid where probabilities are counted as soft labels, and holds
     under any constraints, which it ignores.
     """
     affine = RatioCombination.of(program.objective, program)

@@ -1,8 +1,8 @@
-"""Room to the limits: of all mixtures about as good as the best one, the one that keeps its limits most safely.
+"""Room to the limits: of all mixtures about as good as the best one, take one that keeps its limits more safely.
 
-The best mixture on labels keeps its limits by luck as much as by merit, the more so the fewer rows a limit rests on.
-A little of the objective, less than labels can show, often pays for a good part of a limit's sampling error; where
-it pays for little it is not spent.
+The best mixture on the tuning rows keeps its limits partly by chance, the more so the fewer rows a limit rests on.
+Giving up a little of the objective, less than labels can show, often buys room as large as a good part of a limit's
+sampling error; where it buys little, nothing is given up.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from metricfit.oracles.base import mixed
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray
 
-# The golden section of 1: a point that divides an interval so divides its larger part so again.
+# Golden section: a point that divides an interval in this ratio also divides the larger part in this ratio.
 GOLDEN = (5**0.5 - 1) / 2
 
 
 def with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> Iterate:
-    """Return the mixture of few of the walk's rules whose room to the limits pays best, of value ``worst`` or better.
+    """Return a mixture of few of the walk's rules that gives up value, up to ``worst``, for room to the limits.
 
-    Room is measured in standard errors of each limit's metric, at most ``settings.room`` of them. It is worth by how
-    much less limits are missed on rows drawn anew, on average, times ``settings.price``.
+    Room is measured in standard errors of each limit's metric, up to ``settings.room`` of them. It is worth the
+    decrease of the expected violation on new rows, times ``settings.price``.
     """
     program, columns = walk.program, Columns(walk.program, walk.vertices)
     made, rows = counted(walk, best), walk.oracle.effective_rows
     errors = [sampling_error(program, limit.metric, made, rows) for limit in program.limits]
-    # What is paid for missing a limit by one standard error.
+    # The price of missing a limit by one standard error.
     price = settings.price * unit(program.value(best.u))
     price *= max(
         error / unit(limit.constraint.limit) for error, limit in zip(errors, program.limits, strict=True)
@@ -46,7 +46,7 @@ def with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> It
     found: dict[float, tuple[float, Program, Iterate]] = {}
 
     def cost(room: float) -> float:
-        """Return the value of the best mixture with so much room, plus what its limits are expected to be missed by."""
+        """Return the value of the best mixture with this much room, plus the price of its expected violation."""
         tighter = stricter(program, [room * error for error in errors])
         mixture = _best_mixture(tighter, walk, columns, start)
         if mixture is None or program.value(mixture.u) > worst:
@@ -64,12 +64,12 @@ def with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> It
 
 
 def unit(value: float) -> float:
-    """Return what settings mean by one: the value itself where it is larger, as costs may be."""
+    """Return the unit of the settings: 1, or the size of a value where that is larger, as costs may be."""
     return max(1.0, abs(value))
 
 
 def mean_excess(room: float) -> float:
-    """Return by how much a normal variable is above ``room``, 0 where it is below, on average.
+    """Return the mean of ``max(Z - room, 0)`` for a standard normal variable Z.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def mean_excess(room: float) -> float:
 
 
 def golden_section(cost: Callable[[float], float], end: float, looks: int) -> None:
-    """Look for the least of a cost that falls from 0 on, then rises up to ``end``, from some point on perhaps infinite.
+    """Evaluate a cost that falls, then rises, perhaps to infinity, at points of [0, end] that close in on its minimum.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def golden_section(cost: Callable[[float], float], end: float, looks: int) -> No
 
 
 def _best_mixture(program: Program, walk: Walk, columns: Columns, start: Iterate) -> Iterate | None:
-    """Return the best mixture of the columns, or None where none is found that keeps the limits."""
+    """Return the best mixture of the columns, or None if the solver finds none that keeps the limits."""
     try:
         found = Master(program, walk).solve(columns, columns.alpha(start.weights))
     except Unsolved:
@@ -116,7 +116,7 @@ def _best_mixture(program: Program, walk: Walk, columns: Columns, start: Iterate
 
 
 def stricter(program: Program, moves: Sequence[float] | FloatArray) -> Program:
-    """Return the program with each limit moved, at most half of the way to what its metric can be."""
+    """Return the program with each limit tightened by its move, at most halfway to the extreme of its metric."""
     limits = []
     for limit, move in zip(program.limits, moves, strict=True):
         low, high = (float(end[0]) for end in limit.metric.reach())
@@ -138,10 +138,10 @@ def _table(walk: Walk, mixture: Iterate) -> FloatArray:
 
 
 def sampling_error(program: Program, metric: Node, made: FloatArray, rows: float) -> float:
-    """Return the standard error of a metric on so many rows drawn anew, for a mixture with the statistic given.
+    """Return the standard error of a metric on ``rows`` new rows, for a mixture with the statistic ``made``.
 
-    A row adds to one entry of the statistic (in the diagonal layout to a decision, and to its hits where it is one), so
-    to first order the error is that of a mean over a multinomial draw.
+    A row adds to one entry of the statistic (in the diagonal layout to the count of its decision, and to its hits if it
+    is one), so to first order the error is that of a mean over a multinomial draw.
     """
     slope, share = program.loss(metric.gradient(program.vector(made))), made
     if program.layout == "diagonal":

@@ -1,4 +1,4 @@
-"""The numbers that the search on counted labels was tuned to, in one place."""
+"""The tuned numbers of the search on counted labels, in one place."""
 
 from __future__ import annotations
 
@@ -7,67 +7,67 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """How labels are searched.
+    """How counted labels are searched.
 
-    Tuned on G-mean under precision floors, rows not used deciding: Abalone, PageBlock, MACHO and SatImage with linear
-    and boosted models, CovType with 20,000 rows (``benchmarks/worlds``); what is spent on room also on these sets with
-    naive Bayes, nearest neighbours, forests and small networks, on Adult, Default and COMPAS, and on five generated
-    sets with noisy labels.
+    Tuned on G-mean under precision floors and judged on held-out rows: Abalone, PageBlock, MACHO and SatImage with
+    linear and boosted models, CovType with 20,000 rows (``benchmarks/worlds``). What is spent on room to the limits was
+    tuned on further data: these sets with naive Bayes, nearest neighbours, forests and small networks, then Adult,
+    Default and COMPAS, and five generated sets with noisy labels.
 
     Attributes
     ----------
     rounds : int
-        How often the guiding problem is solved again with what the labels say of its mixture.
+        How often at most the guiding problem is solved; later rounds correct its counts by the labels.
     guide_tol : float
         The gap to which the rounds after the first are solved.
     factor_change : float
-        Rounds end when no factor changes by more than this share.
+        The rounds end when no correction factor changes by more than this share.
     moves : int
-        How often the limits of the guiding problem are moved by what the labels say of its mixture.
+        How often at most the limits of the guiding problem are moved, by what the labels say of its mixture.
     off : float
-        The error of rates by calibrated probabilities: labels whose sampling error is as large weigh as much as these.
-        Chosen on ``benchmarks/worlds/slices.py --seeds 0 1``, where .02 to .08 were about equal.
+        The assumed error of a rate computed from calibrated probabilities; labels with the same sampling error get the
+        same weight. Chosen on ``benchmarks/worlds/slices.py --seeds 0 1``, where .02 to .08 were about equal.
     missed : float
-        How much further than needed limits may be moved.
+        How much further than needed a limit may be moved.
     clearly : float
         By how much a direct search on the model's own probabilities must be better by labels to be preferred.
     rows_by_luck : float
-        How many rows each of its weights may gain by luck, where labels and probabilities say the same of the
-        constraints, or there are none. There the calibrated answer is as good on new rows as a direct search that
-        gains no more than that, and its numbers promise less that does not come true.
+        How many rows each weight of a direct search may gain by chance, where there are no constraints or labels and
+        probabilities agree on them. Up to that gain the calibrated answer is as good on new rows, and its reported
+        numbers are less optimistic.
     few_entries : int
-        So many rows times classes are few. Of few a direct search polishes several rules, is asked whether it gains
-        more than luck, and limits get more room; of more it takes long, probabilities are calibrated well, and labels
-        say nearly what new rows do.
+        Up to this many rows times classes, data count as small: a direct search polishes several rules and must gain
+        more than chance, and limits get more room. On larger data the search takes long, probabilities are well
+        calibrated, and labels predict new rows closely.
     most_weights : int
-        More weights are not searched one by one: it takes long, and finds luck.
+        With more weights than this none is searched one by one: that takes long and overfits.
     spent : float
-        How far below a direct search the answer may end for room to the limits, by labels, where rows are few.
+        On small data, how much worse than a direct search the answer may be by labels in exchange for room.
     luck : float
-        And how many standard errors of the objective at most: so much labels can hardly show.
+        The most that room may cost, in standard errors of the objective: labels can hardly show a smaller loss.
     room : float
-        How many standard errors of its metric a limit is kept with at most.
+        The most room to a limit, in standard errors of its metric.
     price : float
-        How much of the objective is paid for missing a limit by one less on new rows, on average. Of 2, 3, 4 and 8,
-        on six splits, all are about equal on new rows; with 2 values follow limits most evenly.
+        How much of the objective is paid for one unit less of expected violation on new rows. On new rows of six
+        splits 2, 3, 4 and 8 are about equal; with 2, values follow the limits most evenly.
     looks : int
-        How many mixtures with some room are looked at.
+        How many amounts of room, besides none, are tried.
     polished : int
         How many rules are polished weight by weight.
     pricings : int
-        How many rules are priced by the multipliers of the labels' own master problem.
+        How many rules are found by pricing the multipliers of the master problem on labels.
     lines : int
-        How many weights of the rules in use are scanned at most: what more would gain is below the noise of labels.
+        How many weights of the rules in use are scanned at most: further gains are below the noise of the labels.
     near : float
-        How far lines look, see `metricfit.kernels.scan.Scan.line`: rules in use are near the best ones.
+        How far lines reach, see `metricfit.kernels.scan.Scan.line`: rules in use are near the best ones.
     smooth : float
-        A line's costs are averaged over this share of the rows decided so, on either side: the best value of a
+        Costs along a line are averaged over this share of the rows with its decision, on either side: the minimum of a
         smoothed curve depends less on single rows.
     trust : float
         The share of each row that lines count by its calibrated probabilities. A label says what one row was, a
         probability what rows like it are.
     trusted_rows : int
-        The number of rows from which on they do.
+        The least number of rows for ``trust``; with fewer, lines count labels only.
     """
 
     rounds: int = 3

@@ -1,4 +1,4 @@
-"""What the loop keeps of a run: rules asked for, calls and seconds spent, what was reached, how it is told."""
+"""The state of a run: the rules found, calls and seconds spent, what was reached, history and progress."""
 
 from metricfit.methods.walk.budget import Budget, Exhausted, Status
 from metricfit.methods.walk.history import FEASIBLE, Record, Standing

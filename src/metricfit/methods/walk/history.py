@@ -1,4 +1,4 @@
-"""What is reported of a run: records of its iterations, and a warning where it has diverged."""
+"""The history of a run: records of its iterations, and a warning if it has diverged."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
-# A constraint function up to here counts as kept: the accuracy to which sums of a million weights are known.
+# Constraint functions up to this value count as kept: sums of a million weights are not known more accurately.
 FEASIBLE = 1e-9
 
-# A run of this many calls should be better than decisions at random, and should not violate by this much a constraint
-# that decisions at random keep.
+# A run of LONG_RUN calls should be better than deciding at random, and should not violate by FAR_MISS a constraint
+# that deciding at random keeps.
 LONG_RUN = 100
 FAR_MISS = 0.01
 
@@ -24,8 +24,8 @@ FAR_MISS = 0.01
 class Record:
     """One iteration, in the natural sign of the objective.
 
-    ``violation`` is the largest of the constraints' (minus infinity without any), ``bound`` the best one so
-    far.
+    ``violation`` is the largest violation of a constraint (minus infinity without constraints), ``bound`` the best
+    bound so far.
     """
 
     calls: int
@@ -41,7 +41,7 @@ class Record:
 
 
 class Standing(NamedTuple):
-    """How good a mixture is, in minimisation. Computed once for each, because some methods take many cheap steps."""
+    """How good a mixture is, in minimisation; computed once per iterate, because some methods take many cheap steps."""
 
     excess: float
     value: float
@@ -49,7 +49,7 @@ class Standing(NamedTuple):
 
     @classmethod
     def of(cls, program: Program, u: FloatArray) -> Standing:
-        """Look at u. All mixtures that keep the constraints get the same excess, so that their values decide."""
+        """Judge u. All mixtures that keep the constraints get the same excess, so that their values decide."""
         excess, violation = program.missed(u)
         return cls(max(excess, FEASIBLE), program.value(u), violation)
 
@@ -59,7 +59,7 @@ class Standing(NamedTuple):
         return self.excess <= FEASIBLE
 
     def beats(self, other: Standing | None) -> bool:
-        """Whether it is at least as good: constraints first, then the objective."""
+        """Whether this mixture is at least as good as the other: constraints first, then the objective."""
         return other is None or (self.excess, self.value) <= (other.excess, other.value)
 
     def record(self, program: Program, calls: int, seconds: float, bound: float) -> Record:
@@ -73,7 +73,7 @@ def warn_if_astray(
 ) -> None:
     """Warn when a long run has led nowhere; ``path`` is its first, its last and its best iterate.
 
-    Either it is worse than deciding at random, or it misses by more than at first what this keeps.
+    Its last iterate is worse than deciding at random, or misses constraints that this keeps by more than its first.
     """
     first, end, best = path
     chance = Standing.of(program, program.uniform(margins))

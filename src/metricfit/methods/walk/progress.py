@@ -15,8 +15,8 @@ class Progress:
     Parameters
     ----------
     verbose : int
-        0: nothing. 1: one line that is kept up to date, where something shows it. 2, or 1 elsewhere: a line per
-        iteration.
+        0: nothing. 1: one line that is updated in place, on a terminal or in a notebook. 2, or 1 elsewhere: a line
+        per iteration.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class Progress:
             self.live.start()
 
     def __call__(self, record: Record) -> None:
-        """Tell of the newest iteration."""
+        """Show the newest iteration."""
         if self.live is not None:
             self.live.update(self.live.task_ids[0], description=str(record))
         elif self.verbose:
@@ -45,7 +45,7 @@ class Progress:
 
 
 def _live() -> Any:
-    """Return a started line of rich, or None where nothing would show it."""
+    """Return a progress line of rich, or None where nothing would show it."""
     if importlib.util.find_spec("rich") is None:
         return None
     from rich.console import Console

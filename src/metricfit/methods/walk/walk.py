@@ -13,7 +13,7 @@ from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
-# Calls of a walk on a small sample of the rows.
+# The budget of calls of a walk on a small sample of the rows.
 FREE_CALLS = 200
 
 
@@ -35,7 +35,7 @@ class Iterate:
     settled : bool
         Whether a gap within the tolerance is reason to stop.
     final : bool
-        Whether the mixture is to stay as it is: made by other counts than the walk's, by which alone it has its merit.
+        Whether the mixture must stay as it is: it is optimal for other counts, and the walk's cannot judge its rules.
     """
 
     weights: FloatArray
@@ -48,7 +48,7 @@ class Iterate:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What the loop ends with, in minimisation."""
+    """The end of a run, in minimisation."""
 
     best: Iterate
     value: float
@@ -61,8 +61,8 @@ class Outcome:
 class Walk:
     """The oracle as methods see it: directions in, vertices out, every call counted against the budget.
 
-    ``explains`` says whether a search that keeps no constraints is to find out which of them conflict, ``simplifies``
-    whether mixtures are to be of few rules.
+    ``explains`` says whether an infeasible search should find out which constraints conflict, ``simplifies`` whether
+    mixtures should be reduced to few rules.
     """
 
     program: Program
@@ -82,10 +82,10 @@ class Walk:
     def beside(
         self, program: Program, oracle: OracleBase, tol: float | None = None, free: bool = False
     ) -> Walk:
-        """Return a walk of its own, with another program or oracle, whose calls count here too.
+        """Return a separate walk with another program or oracle, which spends the same budget.
 
-        Calls of a ``free`` one, which asks a small sample, do not count; half of the time left is its own. Nobody is
-        told why a walk beside keeps no constraints, so it does not find that out.
+        A ``free`` walk, on a small sample, has a budget of its own: `FREE_CALLS` calls and half of the time left. The
+        new walk does not find out which constraints conflict, because nobody would be told.
         """
         own = Budget(FREE_CALLS, (self.budget.max_seconds - self.budget.seconds) / 2)
         return Walk(
@@ -122,19 +122,19 @@ class Walk:
         return self.add(self.oracle(_unit(loss), self.program.layout))
 
     def spend(self, calls: int = 1) -> None:
-        """Count passes over the rows; end the walk when the budget is used up."""
+        """Count calls against the budget; end the walk when it is used up."""
         self.check(calls)
         self.budget.calls += calls
 
     def check(self, calls: int = 1) -> None:
-        """End the walk when the budget does not have so many passes; a first one is made however late it is."""
+        """End the walk when fewer calls are left or time is up; the first call is made however late it is."""
         if self.budget.left < calls:
             raise Exhausted("max_calls")
         if self.budget.late and self.vertices:
             raise Exhausted("max_seconds")
 
     def ask_all(self, losses: Sequence[FloatArray]) -> list[int]:
-        """Ask for the best rules for several losses, in one pass if the oracle can, as far as the budget goes."""
+        """Ask for the best rules for as many losses as the budget allows, in one pass if the oracle supports it."""
         losses = losses[: self.budget.left]
         if not losses:
             return []
@@ -167,7 +167,7 @@ class Walk:
         return weights @ self.vectors[: weights.size]
 
     def lower_bound(self, u: FloatArray) -> tuple[float, int]:
-        """Price the tangent plane of the objective at u; return the bound that it proves, and the place."""
+        """Price the tangent plane of the objective at u; return the bound that it proves, and the answer's place."""
         slope, level = self.program.tangent(u)
         place = self.call(slope)
         return level + self.least(slope, place) - float(slope @ u), place

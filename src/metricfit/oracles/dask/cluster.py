@@ -1,7 +1,7 @@
 """Where Dask runs: the user's cluster, or Dask's default scheduler if there is none.
 
-Both offer the same steps and leave all scheduling to Dask. On a cluster results are futures, whose graph the scheduler
-keeps: what a lost worker held is computed again.
+Both classes offer the same methods and leave all scheduling to Dask. On a cluster results are futures, whose graph the
+scheduler keeps, so that what a lost worker held is computed again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from metricfit.oracles.settings import TUNED, Settings
 
 
 def runner(settings: Settings = TUNED) -> OneProcess | Cluster:
-    """Return what runs Dask graphs now: the active client of ``dask.distributed``, else Dask's default scheduler.
+    """Return the runner of Dask graphs: the active client of ``dask.distributed``, else Dask's default scheduler.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def runner(settings: Settings = TUNED) -> OneProcess | Cluster:
         return OneProcess()
     try:
         client = Client.current()
-    except ValueError:  # there is none
+    except ValueError:  # there is no client
         return OneProcess()
     if client.asynchronous:
         raise ValueError("the active Dask client is asynchronous; make it with Client(asynchronous=False)")
@@ -80,7 +80,7 @@ class Cluster:
         if sum(getattr(argument, "nbytes", 0) for argument in arguments) > self.settings.large_arguments:
             shared = self._guarded(self.client.submit, _same, arguments, pure=False)
         count = len(blocks)
-        # One message for all tasks: the client sends another one only some milliseconds later.
+        # One message for all tasks, because the client waits some milliseconds before it sends another.
         tasks = [function] * count, list(blocks), [shared] * count
         return list(self._guarded(self.client.map, _applied, *tasks, pure=False))
 
@@ -102,7 +102,7 @@ class Cluster:
         by_worker: dict[str, list[Any]] = defaultdict(list)
         for block in blocks:
             by_worker[next(iter(places.get(block.key) or ("",)))].append(block)
-        # One group for each thread, as every task costs the scheduler time in every call.
+        # One group for each thread, because every task costs the scheduler time in every call.
         return [group for worker, own in by_worker.items() for group in _cut(own, threads.get(worker, 1))]
 
     def _finished(self, handles: list[Any]) -> None:
@@ -174,7 +174,7 @@ def tree_sum(run: OneProcess | Cluster, parts: Sequence[Any], fan_in: int = 16) 
 
 
 def _cut(items: list[Any], count: int) -> list[list[Any]]:
-    """Return consecutive items in at most so many groups of nearly equal size."""
+    """Return consecutive items in at most ``count`` groups of nearly equal size."""
     count = min(count, len(items))
     edges = np.linspace(0, len(items), count + 1).astype(int)
     return [items[low:high] for low, high in pairwise(edges)]

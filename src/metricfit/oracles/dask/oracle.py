@@ -88,7 +88,7 @@ class DaskRows:
         classes, decisions
             As in `optimize`.
         settings : Settings
-            What the rows are kept and waited for by.
+            How blocks are joined, how to wait for a cluster, and how large a sample is.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What a Dask worker keeps of a collection, checked blocks of rows, and what it counts on them."""
+"""What a Dask worker keeps of a collection (checked blocks of rows), and what it counts on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from metricfit.types import FloatArray, IntArray, Label
 
 
 class BlockSummary(NamedTuple):
-    """What a block tells the others: its number, rows, labels and cells, and the weight of the rows."""
+    """What other blocks must know of a block: its number, rows, labels and cells, and the weight of the rows."""
 
     number: int
     rows: int
@@ -34,7 +34,7 @@ class BlockSummary(NamedTuple):
 
 
 class OwnCodes(NamedTuple):
-    """A checked block before other blocks are known: its rows have codes of its own, for its own labels and cells."""
+    """A checked block before other blocks are known: its codes are for its own labels and cells only."""
 
     number: int
     rows: RowArrays
@@ -43,7 +43,7 @@ class OwnCodes(NamedTuple):
 
     @classmethod
     def of(cls, number: int, n: int, proba: Any, y: Any, features: Any, weight: Any) -> OwnCodes:
-        """Check the rows of one block; errors say which."""
+        """Check the rows of one block; errors name the block."""
         with within(number):
             checked = check_proba(proba, n, allow_empty=True)
             rows = check_lengths(proba=checked, y=y)
@@ -53,7 +53,7 @@ class OwnCodes(NamedTuple):
         return cls(number, RowArrays(checked, labels, codes, weights), values, cells)
 
     def summary(self) -> BlockSummary:
-        """Return what the other blocks have to know."""
+        """Return what other blocks must know."""
         weights = self.rows.weights
         total = len(self.rows) if weights is None else float(weights.sum())
         return BlockSummary(self.number, len(self.rows), self.labels, self.cells, total)
@@ -82,7 +82,7 @@ class KeptBlock(NamedTuple):
 
 @contextmanager
 def within(number: int) -> Iterator[None]:
-    """Say in errors in which block they are."""
+    """Add the number of the block to errors."""
     try:
         yield
     except ValueError as error:
@@ -90,14 +90,14 @@ def within(number: int) -> Iterator[None]:
 
 
 def summaries_of(raw: list[OwnCodes]) -> list[BlockSummary]:
-    """Return what each of some blocks tells the others."""
+    """Return the summary of each of some blocks."""
     return [block.summary() for block in raw]
 
 
 def kept_blocks(raw: list[OwnCodes], axes: Axes, starts: dict[int, int], enough: int) -> list[KeptBlock]:
     """Return blocks of one worker with the codes that all blocks share, small ones joined with their neighbours.
 
-    However small the blocks are, a call then takes few runs of the kernels; large ones are not copied. ``starts`` are
+    A call then takes few runs of the kernels, however small the blocks are; large blocks are not copied. ``starts`` are
     the places of the blocks' first rows, by number; blocks of ``enough`` probabilities are not joined with others.
     """
     together: list[list[OwnCodes]] = [[]]
@@ -139,7 +139,7 @@ def _margins(block: RowArrays, n_cells: int, n: int) -> tuple[IntArray, FloatArr
 def counts_of(
     kept: list[KeptBlock], losses: FloatArray, match: IntArray, layout: Layout, soft: bool
 ) -> FloatArray:
-    """Return the weight that the rules of several losses decide so; ``soft`` counts probabilities, not labels."""
+    """Return the summed statistic of the rule of each loss; ``soft`` counts probabilities instead of labels."""
     blocks = [one.block.soft() if soft else one.block for one in kept]
     totals = [sum(decided_weight(block, loss, match, layout) for block in blocks) for loss in losses]
     return np.stack(totals)
@@ -161,7 +161,7 @@ def confusion_of(
 def taken_of(kept: list[KeptBlock], wanted: FloatArray) -> list[tuple[int, RowArrays]]:
     """Draw rows of some blocks; return them with the place of the first row of each block as it was given.
 
-    Blocks that were joined come apart again: which ones are on the same worker is chance, and must not order the rows.
+    Joined blocks are taken apart again: which of them share a worker is chance, and must not change the order of rows.
     """
     taken = []
     for one in kept:

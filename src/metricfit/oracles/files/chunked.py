@@ -37,7 +37,7 @@ class ChunkedRows:
     decisions : list, optional
         Labels of the decisions, by default the classes.
     settings : Settings
-        How many rows are read at once, and how much of what is known of them is kept in memory.
+        How many rows are read at once, and how many of their codes and weights are kept in memory.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ChunkedRows:
             raise ValueError(
                 f"sample_weight is zero in all {source.n_rows} rows; at least one weight must be positive"
             )
-        # Cells were numbered as they came; their order is that of their values, as in memory.
+        # Cells were numbered as they were found; now they are ordered by their values, as for rows in memory.
         ordered = sorted(found, key=lambda cell: [sort_key(value) for value in cell])
         order = np.array([found[cell] for cell in ordered])
         self.place = np.empty(len(order), np.int32)
@@ -81,7 +81,7 @@ class ChunkedRows:
         return self.source.n_rows
 
     def blocks(self, check: bool = False) -> Iterator[RowArrays]:
-        """Yield all rows, block by block; a thread reads the next one meanwhile."""
+        """Yield all rows, block by block, while a thread reads the next block."""
         start, several = 0, len(self.axes.cells) > 1
         for stored in ahead(self.source.blocks(self.settings)):
             proba = stored
@@ -100,7 +100,7 @@ class Codes:
     def __init__(self, n_classes: int, spool: int) -> None:
         self.label = np.min_scalar_type(n_classes - 1)
         self.record: np.dtype[np.void] | None = None
-        self.file = tempfile.SpooledTemporaryFile(spool)  # noqa: SIM115  closed when nobody needs the rows
+        self.file = tempfile.SpooledTemporaryFile(spool)  # noqa: SIM115  closed by the finalizer
         weakref.finalize(self, self.file.close)
         self.n_rows = 0
 
@@ -210,7 +210,7 @@ class ChunkedOracle(OracleBase):
         return other
 
     def _blocks(self) -> Iterator[RowArrays]:
-        """Yield all rows as they are counted: with labels or without, and with calibrated probabilities if so."""
+        """Yield all rows as they are counted: with or without labels, and calibrated if there is a calibration."""
         for block in self.rows.blocks():
             proba = block.proba if self.calibration is None else self.calibration(block.proba, block.cells)
             calibrated = replace(block, proba=proba)
@@ -249,7 +249,7 @@ class ChunkedOracle(OracleBase):
 
 @contextmanager
 def counted_from(start: int) -> Iterator[None]:
-    """Say in errors of a block where its rows begin."""
+    """Add the place of a block's first row to errors about the block."""
     try:
         yield
     except ValueError as error:

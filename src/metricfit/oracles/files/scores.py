@@ -100,7 +100,7 @@ class ScoreFiles:
     label : str or None
         The column of labels; None for rows that are to be decided.
     asked : mapping of str to str
-        What asks for a column, and under ``<prefix>*`` for those of the probabilities: messages begin with it.
+        The argument that asks for each column (``<prefix>*`` for the probabilities), with which messages begin.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class ScoreFiles:
         self.proba_name = f"a probability (columns {listing(self.columns)})"
         self.dtype: np.dtype[Any] = np.dtype(np.float64)
         if isinstance(self.table, CsvFile):
-            # Labels as they are written: pandas would take 00 for 0, and TRUE for True.
+            # Labels are read as text: pandas would turn 00 into 0, and TRUE into True.
             figures = [*self.columns, *([] if weight is None else [weight])]
             self.table.load([*self.columns, *self.others], figures, [] if label is None else [label])
         else:
@@ -151,7 +151,7 @@ class ScoreFiles:
 
     @property
     def nbytes(self) -> int:
-        """Size of the probabilities in memory; 0 for a CSV file, which is there already."""
+        """Size of the probabilities in memory; 0 for a CSV file, which is in memory already."""
         return self.n_rows * len(self.columns) * self.dtype.itemsize if self.in_batches else 0
 
     def __repr__(self) -> str:
@@ -161,7 +161,7 @@ class ScoreFiles:
     # What an oracle reads: labels once, probabilities in every pass
 
     def parts(self, settings: Settings = TUNED) -> Iterator[Part]:
-        """Yield labels, attributes and weights; the probabilities are not read for it."""
+        """Yield labels, attributes and weights, without reading the probabilities."""
         assert self.label is not None
         for table in self.table.batches(self.others, settings.part_rows):
             y = labels_of(table[self.label], self.label, self.classes, self.prefix)
@@ -185,7 +185,7 @@ class ScoreFiles:
                     left -= filled
                     block, filled = np.empty((min(step, left), len(self.columns)), self.dtype), 0
 
-    # What a person's table is checked by, whole or some rows after the other
+    # What a command reads: checked rows, all at once or some after the other
 
     def arrays(self, missing: str = "error") -> Arrays:
         """Return all rows, checked; attributes may be null where missing values are a cell of their own."""
@@ -210,7 +210,7 @@ class ScoreFiles:
         Parameters
         ----------
         key : str, optional
-            A column that tells rows apart.
+            A column that identifies rows.
         keep : sequence of str
             Columns to copy.
         verbatim : bool
@@ -284,7 +284,7 @@ class ScoreFiles:
 
     def _labels_are_texts(self) -> bool:
         if self.label is None or isinstance(self.table, CsvFile):
-            return False  # in a CSV file numbers look as texts do
+            return False  # a CSV file does not distinguish numbers from texts
         import pyarrow.types as kinds
 
         kind = self.table.type_of(self.label)

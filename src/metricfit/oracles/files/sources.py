@@ -69,7 +69,7 @@ def ahead(blocks: Iterator[FloatArray]) -> Iterator[FloatArray]:
 
 
 def mapping_of(array: object) -> mmap.mmap | None:
-    """Return the memory map that an array looks into, or None if there is none.
+    """Return the memory map that an array is a view of, or None if there is none.
 
     Examples
     --------
@@ -125,11 +125,11 @@ class MappedArray:
             raise ValueError(
                 f"proba must have rows and columns, one column per class; got shape {self.proba.shape}"
             )
-        # In a private copy ("c") what was written exists nowhere but in the pages that would be given back.
+        # What was written to a private copy ("c") exists only in its pages, so these must not be given back.
         self.shared = getattr(proba, "mode", "c") != "c"
         self.y = np.asarray(y) if isinstance(y, list | tuple) else y
         columns = {} if sensitive_features is None else read_attributes(sensitive_features)
-        # Columns that can be cut without going through all of it, as a list would have to be each time.
+        # As arrays, because slicing a list would copy it each time.
         self.features = {k: np.asarray(c) if isinstance(c, list | tuple) else c for k, c in columns.items()}
         self.weight = None if sample_weight is None else np.asarray(sample_weight)
         named = {f"sensitive_features column {name!r}": column for name, column in self.features.items()}
@@ -159,19 +159,19 @@ class MappedArray:
             self._advise(cut, "MADV_WILLNEED")
             block = self.proba[cut]
             if block.flags.c_contiguous:
-                # One number of each page: the disk is waited for here, not where the rows are decided.
+                # Read one number of each page, to wait for the disk here and not where the rows are decided.
                 block.reshape(-1)[:: max(1, mmap.PAGESIZE // block.itemsize)].max()
             done.append(cut)
             yield block
         self._advise(slice(0, self.n_rows), "MADV_DONTNEED")
 
     def _advise(self, cut: slice, what: str) -> None:
-        """Tell the system that rows are needed soon or no longer, where it can be told."""
+        """Tell the operating system that rows are needed soon or no longer, if it supports that."""
         advice, rows = getattr(mmap, what, None), self.proba[cut]
         if advice is None or self.map is None or not self.shared:
             return
         if what == "MADV_WILLNEED" and not rows.flags.c_contiguous:
-            return  # rows that are not stored one after the other would ask for the whole file
+            return  # rows that are not contiguous would request the whole file
         origin = np.frombuffer(self.map, np.uint8).ctypes.data
         steps = [(size - 1) * stride for size, stride in zip(rows.shape, rows.strides, strict=True)]
         low = rows.ctypes.data - origin + sum(step for step in steps if step < 0)

@@ -27,10 +27,10 @@ class Dialect:
     backslash : bool
         Whether a backslash in a text or a name begins an escape.
     typed_numbers : bool
-        Whether a number with a point is a decimal one, so that its type has to be said.
+        Whether a literal with a point is of a decimal type, so that it has to be cast.
     computed_once : str
-        What is said of a step so that the next ones read its columns. These dialects would otherwise put its
-        expressions in their place, again and again, which makes a query hundreds of times as long.
+        The keyword that makes later steps read the columns of a step. Without it these dialects would inline its
+        expressions again and again, which makes a query hundreds of times as long.
     folds_names : bool
         Whether names that differ in capital letters only are one name, quoted or not.
 
@@ -59,9 +59,9 @@ class Dialect:
         return self._quoted(name, self.quote, "a column or table name", doubled=self.quote == '"')
 
     def text(self, value: str) -> str:
-        """Return a text as a literal that can end nowhere but at its end."""
+        """Return a text as a literal that no character of the text can end."""
         if self.name == "postgres" and "\\" in value:
-            # A plain literal reads a backslash in one of two ways, by a setting of the server; this form in one.
+            # How a plain literal reads a backslash depends on a setting of the server; with E it does not.
             escaped = value.replace("\\", "\\\\")
             return "E" + self._quoted(escaped, "'", "a label or value", doubled=True)
         return self._quoted(value, "'", "a label or value", doubled=self.name != "bigquery")

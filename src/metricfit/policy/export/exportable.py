@@ -1,4 +1,4 @@
-"""What a policy can be exported to, as methods of it."""
+"""The export methods of a policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metricfit.policy.export.rule import DeterministicRule
 
 
 class Exportable:
-    """Gives an object with a deterministic rule the ways to write it for other programs."""
+    """Adds methods that write a deterministic rule for other programs."""
 
     @property
     @abstractmethod
@@ -101,7 +101,7 @@ class Exportable:
         Parameters
         ----------
         dtype : {"float64", "float32"}
-            The type of the input ``probabilities``, of shape (rows, classes); it is computed with in double
+            The type of the input ``probabilities``, of shape (rows, classes); all computations are in double
             precision. Each attribute is an input of shape (rows,) of its own name: texts, bool, int64 or float64.
 
         Returns

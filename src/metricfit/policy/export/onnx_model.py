@@ -96,7 +96,7 @@ class _Graph:
         return name
 
     def gather(self, table: Any, place: str | None) -> str:
-        """Return each row's entry of a table; that of its only row, if there is no place to look up."""
+        """Return each row's entry of a table; the table's only entry if ``place`` is None."""
         return self.constant(table) if place is None else self.add("Gather", self.constant(table), place)
 
     def model(self, outputs: dict[str, str]) -> Any:
@@ -171,7 +171,7 @@ def _comparable(graph: _Graph, name: str, values: list[Label]) -> tuple[str, str
 
 
 def _valid(graph: _Graph, proba: str) -> str:
-    """Return whether rows are probabilities: not negative, and a sum of 1, which NaN has not."""
+    """Return whether rows are probabilities: not negative, and with a sum of 1, which NaN fails."""
     zero, one, near = (graph.constant(np.float64(value)) for value in (0.0, 1.0, SUM_TOLERANCE))
     low = graph.add("ReduceMin", proba, axes=[1], keepdims=0)
     total = graph.add("ReduceSum", proba, graph.constant(np.array([1])), keepdims=0)
@@ -217,7 +217,7 @@ def _curves(graph: _Graph, proba: str, curves: Sequence[tuple[FloatArray, FloatA
 
 
 def _branch_of(graph: _Graph, rule: DeterministicRule, proba: str, cell: str | None) -> str | None:
-    """Return the place of each row's branch among those of all cells; None if there is one in all."""
+    """Return the place of each row's branch among those of all cells; None if there is only one branch."""
     sizes = [len(branches) for branches in rule.branches]
     start = np.cumsum([0, *sizes[:-1]])
     if max(sizes) == 1:
@@ -261,7 +261,7 @@ def _linear(graph: _Graph, proba: str, functions: Sequence[ScoreFunctions], plac
 
 
 def _labels(rule: DeterministicRule) -> Any:
-    """Return the decisions and what stands for none as an array: numbers, or texts as objects."""
+    """Return the decisions and the label of rows without one, as an array of numbers, or of texts as objects."""
     kind = rule.one_label_type
     if kind is float:
         return np.array([*rule.decisions, np.nan])

@@ -80,7 +80,7 @@ class DeterministicRule:
     classes, decisions : tuples of labels
         What the columns of the probabilities are, and what is decided.
     attributes : tuple of str
-        What tells cells apart; may be empty.
+        The attributes that define cells; may be empty.
     cells : tuple of tuples of labels
         The attribute values of each cell.
     branches : tuple of tuples of Branch
@@ -88,9 +88,9 @@ class DeterministicRule:
     calibration : Calibration, optional
         What is done to the probabilities first.
     otherwise : DeterministicRule, optional
-        The rule of rows of no cell, without attributes. Without it they get no decision.
+        The rule, without attributes, of rows that belong to no cell. By default these get no decision.
     missing : label, optional
-        The value, in cells, of an attribute that a row does not have. Without it such a row is of no cell.
+        The value that stands for a missing attribute in cells. By default a row that lacks one belongs to no cell.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class DeterministicRule:
     missing: Label | None = None
 
     def __post_init__(self) -> None:
-        """Refuse branches that may end without a decision or go on after one, and other rows' rules that do not fit."""
+        """Check that the last branch of each cell, and no other, is without a test, and that ``otherwise`` fits."""
         for cell, branches in zip(self.cells, self.branches, strict=True):
             if [branch.test is None for branch in branches] != [False] * (len(branches) - 1) + [True]:
                 raise ValueError(
@@ -165,7 +165,7 @@ class DeterministicRule:
 
     @property
     def texts(self) -> list[str]:
-        """A text for each decision; where two would be the same, as for 1 and "1", as Python writes them."""
+        """The text of each decision, or its repr if two texts would be the same, as for 1 and "1"."""
         plain = list(map(str, self.decisions))
         return plain if len(set(plain)) == self.k else list(map(repr, self.decisions))
 
@@ -186,7 +186,7 @@ def in_64_bits(value: Label) -> Label:
 def segments(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return slope, start and height of the pieces of a curve: before its first knot, between knots, after the last.
 
-    Piece number "how many knots are <= p" is at p ``slope * (p - start) + height``: what ``numpy.interp`` computes.
+    The piece of p is the number of knots <= p; its value ``slope * (p - start) + height`` is that of ``numpy.interp``.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from metricfit.policy.export.dialects import Dialect, dialect_of
 from metricfit.policy.export.rule import Branch, DeterministicRule, ScoreFunctions, segments
 from metricfit.types import FloatArray, Label
 
-# PostgreSQL stops a query in which an exponential rounds to 0. This one is as good as 0 and does not.
+# PostgreSQL stops a query in which an exponential underflows. The exponential of this does not, and is as good as 0.
 LOWEST_EXPONENT = -700.0
 
 
@@ -85,7 +85,7 @@ class _Writer:
 
     def __init__(self, rule: DeterministicRule, dialect: Dialect, mark: str = "") -> None:
         self.rule, self.dialect, self.number = rule, dialect, dialect.number
-        self.mark = mark  # before the names of the columns that are made
+        self.mark = mark  # prefix of the names of computed columns
 
     def steps(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the steps from the probabilities p0, p1, ... to the lowest score, each with its columns."""
@@ -93,7 +93,7 @@ class _Writer:
             yield f"{self.mark}{name}", columns
 
     def given(self, prefix: str, keep: Sequence[str]) -> list[str]:
-        """Return the table's columns under names of ours, so that none of its own can be mistaken for them."""
+        """Return the table's columns under new names, which no other column of the table can clash with."""
         columns = [f"t.{self.dialect.name_of(name)} AS k{i}" for i, name in enumerate(keep)]
         for i, value in enumerate(self.rule.classes):
             column = self.dialect.name_of(f"{prefix}{value}")
@@ -211,7 +211,7 @@ class _Writer:
 
     def label(self) -> str:
         """Return the label of the lowest score: of equal ones the larger index, as the last one comes first."""
-        # A column has one type.
+        # A column has one type, so labels of several types become texts.
         labels = self.rule.decisions if self.rule.one_label_type else self.rule.texts
         cases = " ".join(
             f"WHEN g.{self.mark}s{j} THEN {self.dialect.literal(value)}"
@@ -234,7 +234,7 @@ class _Writer:
         for name, columns in steps:
             every = ["g.*"] if blocks else []
             lines = ",\n    ".join([*every, *columns])
-            # No table of the user's is likely to have a name like these.
+            # Names that no table of the user is likely to have.
             blocks.append(
                 f"metricfit_{name} AS {self.dialect.computed_once}(\n  SELECT {lines}\n  FROM {source}\n)"
             )

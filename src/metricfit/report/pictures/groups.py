@@ -33,9 +33,9 @@ class GroupsDisplay(Display):
     over : str, optional
         The attribute; the first one by default.
     decision : label, optional
-        By default the class with the fewest rows, which is most often what decisions are about.
+        By default the class with the fewest rows, which is usually the one of interest.
     rows : float, optional
-        How many rows there are; without it there are no intervals.
+        The number of rows; without it no intervals are drawn.
     kinds : sequence of {"decided", "recall", "precision"}
         The rates, one panel each.
 

@@ -14,7 +14,7 @@ from metricfit.types import FloatArray
 
 # Cells shown at most, and steps along a side of the triangle, or along the line.
 SHOWN, SIDE, LINE = 4, 120, 501
-# Shares of a decision that are drawn alike.
+# Shares of a decision within one of these bands are drawn with the same density.
 BANDS = (0.05, 0.3, 0.55, 0.8, 1.01)
 # Where the names of the corners of the triangle stand.
 CORNERS = ((-0.08, -0.08, "left"), (0.08, -0.08, "right"), (0.0, 0.03, "center"))
@@ -23,7 +23,7 @@ CORNERS = ((-0.08, -0.08, "left"), (0.08, -0.08, "right"), (0.0, 0.03, "center")
 class RegionsDisplay(PolicyDisplay):
     """The decisions of a policy over all probabilities of two or three classes, in each of the first cells.
 
-    Where rules are mixed, colours are.
+    Where rules are mixed, their colours are mixed too.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class RegionsDisplay(PolicyDisplay):
         x, y = _flat(points).T
         mesh = Triangulation(x, y, triangles)
         for j, decision in enumerate(self.policy.axes.decisions):
-            # Colours lie over one another, each as dense as its share.
+            # Colours are drawn over one another, each as dense as its share.
             for low, high in pairwise(BANDS):
                 if ((chances[:, j] > low) & (chances[:, j] <= high)).any():
                     density = 0.8 * min(high, 1.0)

@@ -1,4 +1,4 @@
-"""How pictures look: colours for light and dark, told apart by those who see few colours; and plain labels."""
+"""How pictures look: colours for light and dark that colour-blind readers can distinguish, and plain labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Style:
     """The colour of each part that pictures have.
 
     ``after`` is what the policy does, ``before`` the most probable class, ``bound`` what cannot be exceeded; the
-    others tell decisions apart. The hues are those of Okabe and Ito.
+    others distinguish decisions. The hues are those of Okabe and Ito.
     """
 
     surface: str
@@ -93,7 +93,7 @@ def _needed() -> None:
 
 @contextmanager
 def drawn_in(style: Style) -> Iterator[None]:
-    """Draw in a style; the reader's own settings come back afterwards."""
+    """Draw in a style; the user's own settings are restored afterwards."""
     _needed()
     import matplotlib
 

@@ -41,7 +41,7 @@ class Scores:
 def scores(policy: Policy) -> list[Scores] | None:
     """Return the rules of a policy as scores, the largest share of each cell first.
 
-    None for rules with a price for each pair of class and decision that cannot be said so.
+    None if a rule has a price for each pair of class and decision that scores cannot express.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class WeightsDisplay(PolicyDisplay):
 def _number(value: float) -> str:
     if abs(value) < 1e-12:
         return "0"
-    # A small weight is none that can be left out: a model that is too sure gives some classes tiny probabilities.
+    # Small weights matter too: an overconfident model gives some classes tiny probabilities.
     form = (
         ".2f"
         if abs(value) >= 0.1
