@@ -145,7 +145,7 @@ class Game:
         room = -min(float(self.limits.value(u).max()) for u in (self.uniform, by_shares))
         if room <= 0:
             raise ValueError(
-                "as_published: no classifier that looks at no row keeps all constraints strictly, so that r of "
+                "as_published: no mixture of constant decisions keeps all constraints strictly, so that r of "
                 "Assumption 1 is unknown; give room, by how much some classifier keeps all of them"
             )
         return room

@@ -1,4 +1,4 @@
-"""Which answer to prefer on counted labels: what is best there may be luck, which does not come again on new rows."""
+"""Which answer to prefer on counted labels: a search overfits the labels it was tuned on, a plain rule does not."""
 
 from __future__ import annotations
 
@@ -35,18 +35,19 @@ def preferred(
     best: Iterate,
     settings: Settings,
 ) -> tuple[Walk, Iterate]:
-    """Return the answer to prefer to the best one of a search on calibrated probabilities, with the walk that found it.
+    """Return the preferred answer, with the walk that found it: that of the guided search, or a simpler rival.
 
-    ``given`` counts labels with the model's own probabilities, ``walk`` has found ``best``, which is ``policy``. What
-    is tuned on these rows flatters itself on them, a plain rule does not, and a direct search with the model's own
-    probabilities does most of all.
+    ``walk`` is the guided search, on calibrated probabilities; it has found ``best``, which is ``policy``. Rivals are
+    plain rules, constant decisions and a direct search, on the model's own probabilities, which ``given`` counts by
+    labels. Plain rules are not tuned, so the labels judge them fairly. The guided search looks better on these labels
+    than it is, and a direct search even more so.
     """
     same = np.array_equal(walk.oracle.margins, given.margins)
     program = walk.program if same else problem.bind(given.axes, given.margins)
     raw = walk.beside(program, given)
     raw.guide = walk.guide
     weights = len(weights_of(program, raw, argmax_loss(program)))
-    # Each cell would have weights of its own to search, tuned on the few rows of each class that it has.
+    # If cells are told apart, each has weights of its own, and too few rows of each class to search them.
     searched = weights <= settings.most_weights and not given.costly and not program.by_cell
     few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
     if not (of_shares(program) or program.by_cell):
@@ -56,16 +57,16 @@ def preferred(
     else:
         found = _not_below(raw, _better_plain(raw), walk, best)
     found = _not_below(raw, _best_constant(raw), *found)
-    # Of metrics without a convex form the calibrated answer is a direct search itself.
+    # For metrics without a convex form the guided search is a direct search itself.
     if found[0] is walk and searched and few and ColumnGeneration().refusal(program) is None:
         return _unless_far_behind(raw, walk, best, settings.rows_by_luck * weights)
     return found
 
 
 def _unless_far_behind(raw: Walk, walk: Walk, best: Iterate, rows_by_luck: float) -> tuple[Walk, Iterate]:
-    """Return a direct search that gains more than so many rows that luck may give, or makes no mistake at all.
+    """Return the answer of a direct search if it decides all rows right or gains more than ``rows_by_luck`` rows.
 
-    Else the answer of the walk.
+    Otherwise return the answer of the walk.
     """
     rival = _direct(raw, tries=1)
     if rival is None:
@@ -81,10 +82,10 @@ def _within_limits(
 ) -> tuple[Walk, Iterate]:
     """Return the answer to prefer under limits that labels speak of.
 
-    It is a direct search (a plain rule, where passes are costly), if that is clearly better. Of few rows the labels'
-    best answer keeps its limits by luck: what is found beyond ``settings.spent`` less than a direct search is spent on
-    room to them, but no plain rule is fallen behind, which is not tuned and so not flattered. Of many rows labels say
-    nearly what new rows do: a little of what was gained over a direct search is spent.
+    A direct search (or a plain rule, where passes are costly) is preferred if it is clearly better. Then value is given
+    up for room to the limits. With few rows the best answer keeps its limits partly by chance, so the answer may end
+    ``settings.spent`` below the direct search, but not below a plain rule, whose value is not overfitted. With many
+    rows the labels say nearly what new rows do, and only a little of the gain over the direct search is given up.
     """
     rival = _direct(raw) if searched else _better_plain(raw)
     if rival is None:
@@ -103,20 +104,20 @@ def _within_limits(
 
 
 def _gain(raw: Walk, rival: Iterate, walk: Walk, best: Iterate) -> float:
-    """Return how much better a rival is, in units of the objective."""
+    """Return how much better a rival is than the answer of the walk, in units of the objective."""
     value = walk.program.value(best.u)
     return (value - raw.program.value(rival.u)) / unit(value)
 
 
 def _not_below(raw: Walk, rival: Iterate | None, walk: Walk, best: Iterate) -> tuple[Walk, Iterate]:
-    """Return the better of two answers, that of the walk where they are equal."""
+    """Return the better of two answers; of equal ones that of the walk."""
     if rival is None or Standing.of(walk.program, best.u).beats(Standing.of(raw.program, rival.u)):
         return walk, best
     return raw, rival
 
 
 def of_shares(program: Program) -> bool:
-    """Return whether all constraints are about shares of decisions: of those labels and probabilities say the same.
+    """Return whether all constraints are on shares of decisions, which are the same by labels and by probabilities.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def of_shares(program: Program) -> bool:
         for node in nodes_of(limit.metric):
             if isinstance(node, Entries):
                 used[node.start : node.stop] = True
-    # Two statistics with the same decisions and other hits: what reads only decisions cannot tell them apart.
+    # Two statistics with equal decisions and different hits: constraints on shares of decisions cannot tell them apart.
     random = np.random.default_rng(0)
     one = random.random(shape_of(program.layout, program.axes))
     if program.layout == "diagonal":
@@ -143,7 +144,7 @@ def of_shares(program: Program) -> bool:
 
 
 def _direct(raw: Walk, tries: int | None = None) -> Iterate | None:
-    """Return what a direct search reaches, or None where the budget allows none or it reaches nothing."""
+    """Return the answer of a direct search, or None if the budget is used up or no constraints can be kept."""
     if not raw.budget.left or raw.late:
         return None
     try:
@@ -153,7 +154,7 @@ def _direct(raw: Walk, tries: int | None = None) -> Iterate | None:
 
 
 def _better_plain(raw: Walk) -> Iterate | None:
-    """Return the better of the most probable class and the balanced rule; None where the budget does not allow both."""
+    """Return the better of argmax and the balanced rule; None if the budget does not allow for both."""
     losses = [argmax_loss(raw.program), balanced_loss(raw.program, raw.oracle.margins)]
     plain = [raw.single(place) for place in raw.ask_all(losses)]
     if len(plain) < len(losses):
@@ -162,13 +163,13 @@ def _better_plain(raw: Walk) -> Iterate | None:
 
 
 def _best_constant(raw: Walk) -> Iterate:
-    """Return the best rule that decides all rows alike: where probabilities say nothing there is none better."""
+    """Return the best constant decision, the best rule there is if the probabilities carry no information."""
     rules = [raw.single(raw.add(rule)) for rule in constant_rules(raw.program, raw.oracle.margins)]
     return min(rules, key=lambda rule: Standing.of(raw.program, rule.u))
 
 
 def _with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> Iterate:
-    """Spend what labels can hardly show on room to the limits, as long as the (minimised) value is not above worst."""
+    """Give up value that labels can hardly show for room to the limits; the (minimised) value stays at most worst."""
     program = walk.program
     if ColumnGeneration().refusal(program) is not None:
         return best
@@ -181,11 +182,10 @@ def _with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> I
 def _unless_argmax_is_better(
     problem: Problem, raw: Walk, walk: Walk, policy: Policy, best: Iterate
 ) -> tuple[Walk, Iterate]:
-    """Return the answer of the walk, or the most probable class where that is better; nothing constrains the problem.
+    """Return the answer of the walk, or argmax if that is better; the problem has no constraints.
 
-    Rows judge the policy by probabilities that were calibrated without them, so that its value is an honest one. Where
-    both are equal (a geometric mean of 0, because one of few rows of a class is missed) nothing speaks against the
-    search.
+    To compare the two fairly, the policy decides each row by probabilities that were calibrated without that row. If
+    both have the same value (a geometric mean of 0, because a class of few rows is missed), the search is preferred.
     """
     rows, asked = raw.oracle.sample(), raw.ask_all([argmax_loss(raw.program)])
     if rows is None or walk.oracle.report is None or not asked:
