@@ -55,8 +55,8 @@ def label_factor(
     """Return by what to multiply expected counts of a mixture so that they follow the labels, shrunk by sampling error.
 
     ``rows`` is the (effective) number of rows. The logarithm of a ratio is moved towards 0 by the positive part of
-    James and Stein's rule: a ratio within two standard errors of 1 is left at 1. With many ratios some are farther off by
-    chance, so the threshold grows with their number (the universal threshold of Donoho and Johnstone).
+    James and Stein's rule: a ratio within two standard errors of 1 is left at 1. With many ratios some are farther off
+    by chance, so the threshold grows with their number (the universal threshold of Donoho and Johnstone).
 
     Examples
     --------

@@ -4,8 +4,8 @@ A deterministic rule is a plug-in rule like any other: a loss L and the decision
 to the larger index, on the calibrated probabilities if the policy has a calibration. The policy stores it as a rule of
 weight 0, which `Policy.single` names. It is searched for between rules of the mixture: ``L = (1 - t) L_r + t L_s``. As
 t goes from 0 to 1 each row on which the two rules differ passes from one decision to the other, sometimes through a
-third: the ratio of its costs under the two losses is a second score, and t is a threshold on it. Where probabilities are continuous, the counts
-change without jumps, and t is set so that constraints hold as exactly as under the mixture.
+third: the ratio of its costs under the two losses is a second score, and t is a threshold on it. Where probabilities
+are continuous, the counts change without jumps, and t is set so that constraints hold as exactly as under the mixture.
 
 Rows on which all rules of a cell agree get the same decision for every t, so only the other rows are looked at.
 
