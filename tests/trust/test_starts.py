@@ -13,7 +13,7 @@ from metricfit.oracles import PluginOracle
 from metricfit.problem import Problem
 from metricfit.solving.door import DEFAULTS, solve
 from metricfit.trust.path import Path
-from metricfit.trust.starts import starts
+from metricfit.trust.confidence import begin
 
 
 def path_of(limits: list, tuning: int, kept: int, seed: int = 0, level: float = 0.95) -> Path:
@@ -32,7 +32,7 @@ def path_of(limits: list, tuning: int, kept: int, seed: int = 0, level: float = 
 
 
 def test_one_limit_needs_one_start():
-    found = starts(path_of([mf.recall(1) >= 0.8], 500, 1500))
+    found = begin(path_of([mf.recall(1) >= 0.8], 500, 1500))
     assert [start.level for start in found] == [1.0]
     assert found[0].lean is None
     assert found[0].passes(np.array([1.645])).mean() > 0.95
@@ -42,7 +42,7 @@ def test_limits_that_oppose_each_other_have_several():
     """A policy between the two limits is about three standard errors of the kept rows away from both."""
     limits = [mf.recall(1) >= 0.5, mf.coverage(1) <= 0.35]
     path = path_of(limits, 500, 1500, seed=3)
-    found = starts(path)
+    found = begin(path)
     assert len(found) > 1
     assert sum(start.level for start in found) == pytest.approx(1.0)
     assert found[0].level == max(start.level for start in found)
@@ -58,7 +58,7 @@ def test_limits_that_oppose_each_other_have_several():
 def test_worlds_foretell_how_often_a_start_passes():
     """Of one policy on many pairs of tuning and kept rows: both move its room, in units of the kept rows' error."""
     path = path_of([mf.recall(1) >= 0.75], 500, 1500)
-    z = starts(path)[0].z[0]
+    z = begin(path)[0].z[0]
     assert 1.0 < z.std() < np.sqrt(1 + 1500 / 500)  # probabilities vary less than labels
 
 

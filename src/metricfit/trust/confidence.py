@@ -5,9 +5,10 @@ bold, each with its limits tightened by less. The kept rows test them in that or
 hypothesis for each policy, whose p-value is the largest of its claims', and the first policy that fails ends the path.
 So no confidence is spent on the number of policies or constraints. The boldest policy that passed is the answer.
 
-Where the tuning rows cannot tell well with which policy to begin, several starts divide the error probability between
-them, and the path from each goes on with the part that its start had. What the others had must not be added to it:
-which path is taken is known only after the kept rows have spoken.
+Where the tuning rows cannot tell well with which policy to begin, limits that oppose each other are tested from both
+ends of a line of policies (`metricfit.trust.opposed`); or several starts divide the error probability between them, and
+the path from each goes on with the part that its start had. What the others had must not be added to it: which path is
+taken is known only after the kept rows have spoken.
 
 A confidence of one half asks for no caution: see `metricfit.trust.by_folds`.
 """
@@ -28,9 +29,10 @@ from metricfit.problem import Problem
 from metricfit.trust.claims import claims
 from metricfit.trust.decided import Decided
 from metricfit.trust.expected import deal
+from metricfit.trust.opposed import HALF, Line, line_of
 from metricfit.trust.p_values import Tested, p_value
 from metricfit.trust.path import BOLDEST, Path, Refit, each_tested
-from metricfit.trust.starts import starts
+from metricfit.trust.starts import SETTINGS, Rehearsal, Start
 from metricfit.trust.unconfirmed import unconfirmed
 from metricfit.types import BoolArray, FloatArray, IntArray
 
@@ -164,8 +166,38 @@ def confirm(
     path = Path(problem, tuning, kept, level, refit)
     if not problem.constraints:
         return path.base, problem, Confidence(level, len(kept), 0, ())
+    begun = begin(path)
+    return (
+        _confirmed_between(path, begun, counted)
+        if isinstance(begun, Line)
+        else _confirmed_from(path, begun, counted)
+    )
+
+
+def begin(path: Path) -> list[Start] | Line:
+    """Return where to begin: starts with their parts of the level, or policies between limits that oppose each other.
+
+    One start that surely passes is enough. Otherwise the line is better if it passes in more worlds than that start.
+    """
+    rehearsal = Rehearsal(path)
+    known = list(rehearsal.centre())
+    if not known:
+        return [Start(0.0, None, path.base, np.zeros((len(rehearsal.claims), 0)))]
+    shares = [start.passes(rehearsal.needed()).mean() for start in known]
+    best = known[int(np.argmax(shares))]
+    if max(shares) >= SETTINGS.surely or len(rehearsal.claims) < 2:
+        return rehearsal.chosen(known)
+    line = line_of(rehearsal, best)
+    if line is not None and line.share >= max(shares):
+        return line
+    return rehearsal.chosen(known + list(rehearsal.leaning(best)))
+
+
+def _confirmed_from(path: Path, begun: list[Start], counted: bool) -> tuple[Any, Problem, Confidence]:
+    """Return what `confirm` does, by the path from the best of the starts that pass."""
+    problem, level = path.problem, path.level
     tried = []
-    for start in starts(path):
+    for start in begun:
         tests = tuple(path.test(start.result.policy))
         tried.append(Passed(start.step, start.lean, start.result, tests, start.level * (1 - level)))
     passed = [one for one in tried if one.passes and (not counted or path.holds(one.result.policy))]
@@ -176,7 +208,26 @@ def confirm(
     best = min(passed, key=lambda one: problem.sign * one.result.value)
     boldest, more = _walked(path, best, counted)
     solved = path.limits.tightened(boldest.step, boldest.lean)
-    return boldest.result, solved, _record(path, boldest, len(tried) + more)
+    margins = path.limits.margins(boldest.step)
+    return boldest.result, solved, _record(path, boldest, margins, len(tried) + more)
+
+
+def _confirmed_between(path: Path, line: Line, counted: bool) -> tuple[Any, Problem, Confidence]:
+    """Return what `confirm` does, by the best policy of a line that passes on both sides."""
+    found, tests = line.confirmed(1 - path.level)
+    found = [
+        one
+        for one in found
+        if (path.holds(one.result.policy) if counted else path.limits.hold(one.result.confusion))
+    ]
+    if not found:
+        closest, error = line.closest()
+        raise unconfirmed(path, closest.result.policy, path.test(closest.result.policy), max(0.0, 1 - error))
+    best = min(found, key=lambda one: path.problem.sign * one.result.value)
+    passed = Passed(
+        best.step, None, best.result, tuple(path.test(best.result.policy)), HALF * (1 - path.level)
+    )
+    return best.result, line.problem(best.step), _record(path, passed, line.least_margins(best.step), tests)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,15 +268,13 @@ def _walked(path: Path, best: Passed, counted: bool) -> tuple[Passed, int]:
     return best, count
 
 
-def _record(path: Path, passed: Passed, count: int) -> Confidence:
+def _record(path: Path, passed: Passed, margins: list[float], count: int) -> Confidence:
     """Return how each constraint was confirmed."""
     policy = passed.result.policy
     decided, before = Decided.by(policy, path.kept), Decided.by(policy, path.tuning)
     seen = decided.evidence()
     records = []
-    for c, test, margin in zip(
-        path.problem.constraints, passed.tests, path.limits.margins(passed.step), strict=True
-    ):
+    for c, test, margin in zip(path.problem.constraints, passed.tests, margins, strict=True):
         value = estimate(c.metric, seen).value
         bound = _bound(c, value, decided, before, path.level, passed.error)
         records.append(

@@ -90,27 +90,18 @@ class Start:
         return np.asarray((self.z >= needed[:, None]).all(axis=0))
 
 
-def starts(path: Path) -> list[Start]:
-    """Return where to begin, the likeliest first, with the parts of the level that they have."""
-    rehearsal = _Rehearsal(path)
-    known = list(rehearsal.centre())
-    if not known:
-        return [Start(0.0, None, path.base, np.zeros((len(rehearsal.claims), 0)))]
-    best = max(known, key=lambda s: s.passes(rehearsal.needed()).mean())
-    if best.passes(rehearsal.needed()).mean() >= SETTINGS.surely or len(rehearsal.claims) < 2:
-        return rehearsal.chosen(known)
-    return rehearsal.chosen(known + list(rehearsal.leaning(best)))
+class Rehearsal:
+    """What the tuning rows say of policies and of what kept rows will say.
 
-
-class _Rehearsal:
-    """What the tuning rows say of policies and of what kept rows will say."""
+    ``counts`` says how many of the claims are those of each constraint.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         axes, self.margins = path.tuning.axes, path.tuning.margins()
-        self.claims: list[Claim] = [
-            c for constraint in path.problem.constraints for c in claims(constraint, axes, self.margins)
-        ]
+        found = [claims(constraint, axes, self.margins) for constraint in path.problem.constraints]
+        self.claims: list[Claim] = [claim for each in found for claim in each]
+        self.counts = [len(each) for each in found]
         shape = (2, len(path.tuning), SETTINGS.worlds)
         self.noise = np.random.default_rng(0).standard_normal(shape) / np.sqrt(len(path.tuning))
 
@@ -186,7 +177,10 @@ class _Rehearsal:
                 continue
 
     def chosen(self, known: list[Start]) -> list[Start]:
-        """Return the fewest starts of which one passes in nearly as many worlds as with more of them."""
+        """Return the fewest starts of which one passes in nearly as many worlds as with more, with parts of the level.
+
+        The likeliest is the first.
+        """
         best: list[Start] = []
         reached = -1.0
         for count in range(1, SETTINGS.most_starts + 1):
