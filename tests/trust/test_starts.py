@@ -38,8 +38,9 @@ def test_one_limit_needs_one_start():
     assert found[0].passes(np.array([1.645])).mean() > 0.95
 
 
-def test_limits_that_oppose_each_other_have_several():
+def test_without_a_line_limits_that_oppose_each_other_have_several_starts(monkeypatch):
     """A policy between the two limits is about three standard errors of the kept rows away from both."""
+    monkeypatch.setattr("metricfit.trust.confidence.line_of", lambda rehearsal, best: None)
     limits = [mf.recall(1) >= 0.5, mf.coverage(1) <= 0.35]
     path = path_of(limits, 500, 1500, seed=3)
     found = begin(path)
