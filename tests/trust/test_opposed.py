@@ -11,13 +11,11 @@ from metricfit.trust.confidence import begin
 from metricfit.trust.opposed import Line
 from metricfit.trust.starts import Start
 
-from .test_starts import path_of
-
 LIMITS = [mf.recall(1) >= 0.5, mf.coverage(1) <= 0.35]
 
 
 @pytest.fixture(scope="module")
-def line() -> Line:
+def line(path_of) -> Line:
     found = begin(path_of(LIMITS, 500, 1500, seed=3))
     assert isinstance(found, Line)
     return found
@@ -57,7 +55,9 @@ class Known(Line):
 
     def __init__(self, p_values: list[list[float]]) -> None:
         self.known = p_values
-        self.policies = [Start(float(place), None, None, np.zeros((2, 0))) for place in range(len(p_values[0]))]
+        self.policies = [
+            Start(float(place), None, None, np.zeros((2, 0))) for place in range(len(p_values[0]))
+        ]
 
     def p_value(self, policy: Start, side: int) -> float:
         return self.known[side][int(policy.step)]
@@ -67,7 +67,12 @@ class Known(Line):
     ("first", "second", "passed", "tests"),
     [
         ([0.01, 0.02, 0.02, 0.03], [0.5, 0.02, 0.01, 0.0], [1, 2], 8),
-        ([0.01, 0.03, 0.01, 0.01], [0.0, 0.0, 0.0, 0.0], [0], 6),  # what passes after a failure does not count
+        (
+            [0.01, 0.03, 0.01, 0.01],
+            [0.0, 0.0, 0.0, 0.0],
+            [0],
+            6,
+        ),  # what passes after a failure does not count
         ([0.01, 0.03, 0.5, 0.9], [0.9, 0.5, 0.02, 0.01], [], 5),
         ([0.03, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [], 5),
     ],

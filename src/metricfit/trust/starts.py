@@ -122,10 +122,11 @@ class Rehearsal:
     def start(self, step: float, lean: Constraint | None, result: Any) -> Start:
         """Return a start with what the worlds say of it.
 
-        Kept rows differ from the population by their labels; the room on the tuning rows, by which the policy was
-        fitted, differs from it as far as probabilities say.
+        Kept rows differ from the population by their labels. So does the room on the tuning rows, by which the policy
+        was fitted, if they have calibrated the probabilities; else it differs as far as probabilities say.
         """
         kept, tuning = len(self.path.kept), len(self.path.tuning)
+        calibrated = result.policy.calibration is not None
         z = np.full((len(self.claims), SETTINGS.worlds), -np.inf)
         for place, (claim, each) in enumerate(zip(self.claims, self.rows_of(result), strict=True)):
             room = room_of(claim, result.confusion)
@@ -133,7 +134,7 @@ class Rehearsal:
                 z[place] = np.inf if room > 0 else -np.inf
                 continue
             unseen = (each.by_label / each.error) @ self.noise[0]
-            fitted = (each.by_proba / each.error) @ self.noise[1]
+            fitted = ((each.by_label if calibrated else each.by_proba) / each.error) @ self.noise[1]
             z[place] = np.sqrt(kept) * room / each.error + unseen + np.sqrt(kept / tuning) * fitted
         return Start(step, lean, result, z)
 
