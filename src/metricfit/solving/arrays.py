@@ -103,7 +103,7 @@ def optimize(
         Also find out what to expect on new rows, `Result.expected`: the fit is done again on the other rows of each of
         three folds, which takes about as long as one or two more solves.
     confidence : float, optional
-        0.95: all constraints together hold on the population with this confidence. Three quarters of the rows are
+        0.95: all constraints together hold on the population with this confidence. Of 20 rows 17 are
         kept from the fit and test it, see `Result.confidence`. With 0.5 (or less) new rows break some constraint about
         as often as not: neither too bold nor too cautious. Folds tell, and no row is kept from the fit.
     tol : float, default=1e-4
