@@ -3,7 +3,7 @@
 Ask the model which label fits, read the log-probability of each label's token, and you have scores. They are no
 probabilities: models prefer some tokens whatever the text says, and are too sure. A softmax makes rows sum to 1, the
 calibration inside `optimize` sets them right on labelled texts, and `confidence=0.9` asks for a floor that holds on all
-texts to come with that confidence: 17 of 20 labelled ones are kept apart to test it.
+texts to come with that confidence: most of the labelled ones are kept apart to test it.
 """
 
 import numpy as np

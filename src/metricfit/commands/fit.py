@@ -56,7 +56,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--confidence",
         metavar="C",
         type=kinds.share,
-        help="0.95: constraints hold on the population with this confidence; 17 of 20 rows test it",
+        help="0.95: constraints hold on the population with this confidence; most of the rows test it",
     )
     parser.add_argument(
         "--no-expect",

@@ -65,7 +65,7 @@ class MetricClassifier(Decider):
         by the rule that is best for all rows together.
     confidence : float, optional
         0.95: all constraints together hold on the population with this confidence, see `metricfit.trust.confidence`. A
-        third of the rows (17 of 20 for a frozen estimator) is kept from model and policy and tests them. With 0.5
+        third of the rows (17 or 15 of 20 for a frozen estimator) is kept from model and policy and tests them. With 0.5
         new rows break some constraint about as often as not; folds tell, see `metricfit.trust.by_folds`.
     randomize : {"hash", "draw", "never"}, default="hash"
         How `predict` picks one rule of the policy's mixture for a row, see `Policy.decide`.

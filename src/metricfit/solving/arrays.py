@@ -28,7 +28,7 @@ from metricfit.solving.door import solve
 from metricfit.solving.new_rows import confirmed, confirmed_by_folds, with_expected
 from metricfit.solving.unseen import with_overall
 from metricfit.trust.by_folds import EVEN
-from metricfit.trust.confidence import FROZEN_SHARE, check_confidence, kept_apart
+from metricfit.trust.confidence import check_confidence, frozen_share, kept_apart
 
 
 def optimize(
@@ -103,9 +103,10 @@ def optimize(
         Also find out what to expect on new rows, `Result.expected`: the fit is done again on the other rows of each of
         three folds, which takes about as long as one or two more solves.
     confidence : float, optional
-        0.95: all constraints together hold on the population with this confidence. Of 20 rows 17 are
-        kept from the fit and test it, see `Result.confidence`. With 0.5 (or less) new rows break some constraint about
-        as often as not: neither too bold nor too cautious. Folds tell, and no row is kept from the fit.
+        0.95: all constraints together hold on the population with this confidence. Of 20 rows 17 (15 where a class is
+        rare in a group) are kept from the fit and test it, see `Result.confidence`. With 0.5 (or less) new rows break
+        some constraint about as often as not: neither too bold nor too cautious. Folds tell, and no row is kept from
+        the fit.
     tol : float, default=1e-4
         Stop when value and bound are this close.
     max_calls, max_seconds : optional
@@ -214,7 +215,8 @@ def answered(
         if confidence <= EVEN:
             result = confirmed_by_folds(problem, oracle, options)
         else:
-            kept = kept_apart(oracle.rows.labels, oracle.rows.cells, FROZEN_SHARE, options.random_state or 0)
+            labels, cells = oracle.rows.labels, oracle.rows.cells
+            kept = kept_apart(labels, cells, frozen_share(labels, cells), options.random_state or 0)
             tuning, apart = (oracle.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
             result = confirmed(problem, oracle.on(tuning), apart, confidence, options)
     if isinstance(plugin, PluginOracle) and plugin.axes.seen.cells.names:

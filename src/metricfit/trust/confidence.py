@@ -38,10 +38,13 @@ from metricfit.types import BoolArray, FloatArray, IntArray
 
 # Chosen on draws of 2,000 rows from populations other than those of benchmarks/trust. Of 1/2, 3/5 and 3/4 of the rows
 # kept apart the last lost the least of the objective in five problems of six (three classes, a rare class, two groups;
-# 12 to 16 draws). 17/20 lost less than 3/4 under two precision floors, a recall floor and equal opportunity (24 draws
-# each: .029, .049, .009 and .001 in place of .032, .055, .010 and .002) and left 8 of 96 draws without an answer in
-# place of 11. 9/10 left 10 of 72 without one under the floors, where 17/20 left 2.
-FROZEN_SHARE = Fraction(17, 20)
+# 12 to 16 draws). 17/20 lost less than 3/4 under two precision floors, a recall floor and equal opportunity of two
+# groups (24 draws each: .029, .049, .009 and .001 in place of .032, .055, .010 and .002) and left 8 of 96 draws without
+# an answer in place of 11; 9/10 left 10 of 72 without one under the floors, where 17/20 left 2. Under equal opportunity
+# of four groups, where 17/20 leave 12 tuning rows of the class in the smallest, 5 of 12 draws had none, with 3/4 3.
+FROZEN_SHARE, FROZEN_SHARE_OF_FEW = Fraction(17, 20), Fraction(3, 4)
+# So many rows of each class in each cell should be left to tune on; 17/20 were better with 32 of them.
+ENOUGH_TUNING = 25
 # Where a model is fitted on the other rows too, it needs them more.
 MODEL_SHARE = Fraction(1, 3)
 FEWEST = 40
@@ -119,6 +122,19 @@ def check_rows(rows: int) -> None:
         )
 
 
+def frozen_share(labels: IntArray, cells: IntArray | None) -> Fraction:
+    """Return which share of the rows to keep apart where no model is fitted: less where a class is rare in a cell.
+
+    Examples
+    --------
+    >>> [str(frozen_share(np.repeat([0, 1], [1000, rare]), None)) for rare in (200, 100)]
+    ['17/20', '3/4']
+    """
+    stratum = _strata(labels, cells)
+    fewest = int(np.unique(stratum, return_counts=True)[1].min())
+    return FROZEN_SHARE if fewest * (1 - FROZEN_SHARE) >= ENOUGH_TUNING else FROZEN_SHARE_OF_FEW
+
+
 def kept_apart(labels: IntArray, cells: IntArray | None, share: Fraction, seed: int = 0) -> BoolArray:
     """Return which rows are kept apart: a share of every class in every cell, but never all of its rows.
 
@@ -131,11 +147,16 @@ def kept_apart(labels: IntArray, cells: IntArray | None, share: Fraction, seed: 
     check_rows(len(labels))
     fold = deal(labels, cells, share.denominator, seed)
     kept: BoolArray = (fold >= 0) & (fold < share.numerator)
-    stratum = labels if cells is None else cells.astype(np.int64) * (int(labels.max()) + 1) + labels
+    stratum = _strata(labels, cells)
     one_of_each = np.unique(stratum, return_index=True)[1]
     left = np.bincount(stratum[~kept], minlength=int(stratum.max()) + 1)
     kept[one_of_each[left[stratum[one_of_each]] == 0]] = False
     return kept
+
+
+def _strata(labels: IntArray, cells: IntArray | None) -> IntArray:
+    """Return a number for each class in each cell."""
+    return labels if cells is None else cells.astype(np.int64) * (int(labels.max()) + 1) + labels
 
 
 def confirm(
