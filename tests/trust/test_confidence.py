@@ -32,9 +32,12 @@ FLOOR = mf.recall(1) >= 0.8
 
 
 def test_the_population_keeps_the_limit():
-    """Of 10 draws one may break it by chance; without confidence up to about half do, which is not promised."""
+    """A tenth may break it: more than 4 of 20 by chance in 4 % of the cases (of 464 draws 22 did).
+
+    Without confidence up to about half do, which is not promised.
+    """
     broken, answered = {None: 0, 0.9: 0}, 0
-    for draw in range(10):
+    for draw in range(20):
         places = np.random.default_rng(draw).choice(len(Y), 600, replace=False)
         for level in broken:
             try:
@@ -44,9 +47,9 @@ def test_the_population_keeps_the_limit():
             answered += level is not None
             recall = result.policy.evaluate(PROBA, Y, "recall(1)")["value"][0]
             broken[level] += recall < 0.8
-    assert answered >= 9
-    assert broken[0.9] <= 1
-    assert broken[None] <= 6
+    assert answered >= 18
+    assert broken[0.9] <= 4
+    assert broken[None] <= 12
 
 
 def test_the_result_says_how():
