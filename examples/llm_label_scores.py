@@ -3,7 +3,7 @@
 Ask the model which label fits and read the log-probability of each label's token. These scores are not probabilities:
 models prefer some tokens whatever the text says, and are overconfident. A softmax makes rows sum to 1, the calibration
 inside `optimize` corrects them with labelled texts, and `confidence=0.9` asks for a floor that holds on new texts with
-that confidence. Three quarters of the labelled texts are held out to test it.
+that confidence. Most of the labelled texts are held out to test it.
 """
 
 import numpy as np

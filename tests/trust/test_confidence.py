@@ -32,9 +32,12 @@ FLOOR = mf.recall(1) >= 0.8
 
 
 def test_the_population_keeps_the_limit():
-    """Of 10 draws one may break it by chance; without confidence up to about half do, which is not promised."""
+    """A tenth may break it: more than 4 of 20 by chance in 4 % of the cases (of 464 draws 22 did).
+
+    Without confidence up to about half do, which is not promised.
+    """
     broken, answered = {None: 0, 0.9: 0}, 0
-    for draw in range(10):
+    for draw in range(20):
         places = np.random.default_rng(draw).choice(len(Y), 600, replace=False)
         for level in broken:
             try:
@@ -44,9 +47,9 @@ def test_the_population_keeps_the_limit():
             answered += level is not None
             recall = result.policy.evaluate(PROBA, Y, "recall(1)")["value"][0]
             broken[level] += recall < 0.8
-    assert answered >= 9
-    assert broken[0.9] <= 1
-    assert broken[None] <= 6
+    assert answered >= 18
+    assert broken[0.9] <= 4
+    assert broken[None] <= 12
 
 
 def test_the_result_says_how():
@@ -56,7 +59,7 @@ def test_the_result_says_how():
     assert 0.8 <= record.bound <= record.estimate
     assert record.p_value <= 0.05
     assert record.approximate == ""
-    assert result.confidence.rows == 2250
+    assert result.confidence.rows == 2550
     assert result.constraints[0].name == "recall(1) >= 0.8"
     there = result.policy.evaluate(PROBA[:3000], Y[:3000], "recall(1)")["value"][0]
     assert result.constraints[0].value == pytest.approx(there)
@@ -226,7 +229,7 @@ def test_kept_rows_are_seen_by_neither_model_nor_policy():
 def test_a_frozen_model_needs_few_rows():
     model = FrozenEstimator(LogisticRegression().fit(X[:500], Y[:500]))
     clf = mf.MetricClassifier(model, "g_mean", [FLOOR], confidence=0.9).fit(X[500:2500], Y[500:2500])
-    assert clf.result_.confidence.rows == 1500
+    assert clf.result_.confidence.rows == 1700
     assert clf.predict(X[:5]).shape == (5,)
 
 
@@ -248,4 +251,4 @@ def test_a_class_of_few_rows_is_never_kept_apart_as_a_whole(rare):
         kept = kept_apart(labels, cells, FROZEN_SHARE, seed)
         for cell, label in {*zip(cells.tolist(), labels.tolist(), strict=True)}:
             assert (~kept[(cells == cell) & (labels == label)]).any()
-        assert kept.mean() == pytest.approx(0.75, abs=0.02)
+        assert kept.mean() == pytest.approx(0.85, abs=0.02)

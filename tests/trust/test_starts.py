@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.data.rows import Rows
-from metricfit.oracles import PluginOracle
-from metricfit.problem import Problem
-from metricfit.solving.door import DEFAULTS, solve
-from metricfit.trust.path import Path
-from metricfit.trust.starts import starts
+from metricfit.trust.confidence import begin
 
 
-def path_of(limits: list, tuning: int, kept: int, seed: int = 0, level: float = 0.95) -> Path:
-    """Return a path on rows whose probabilities are true."""
-    rng = np.random.default_rng(seed)
-    shown = 1 / (1 + np.exp(1 - 1.5 * rng.normal(size=tuning + kept)))
-    y = (rng.random(shown.size) < shown).astype(int)
-    proba = np.stack([1 - shown, shown], axis=1)
-    first, second = (Rows.of(proba[part], y[part]) for part in (slice(tuning), slice(tuning, None)))
-    oracle = PluginOracle(first, "model")
-
-    def refit(problem, start):
-        return solve(problem, oracle, replace(DEFAULTS, start=start, derandomise=False))
-
-    return Path(Problem.of("g_mean", limits), first, second, level, refit)
-
-
-def test_one_limit_needs_one_start():
-    found = starts(path_of([mf.recall(1) >= 0.8], 500, 1500))
+def test_one_limit_needs_one_start(path_of):
+    found = begin(path_of([mf.recall(1) >= 0.8], 500, 1500))
     assert [start.level for start in found] == [1.0]
     assert found[0].lean is None
     assert found[0].passes(np.array([1.645])).mean() > 0.95
 
 
-def test_limits_that_oppose_each_other_have_several():
+def test_without_a_line_limits_that_oppose_each_other_have_several_starts(monkeypatch, path_of):
     """A policy between the two limits is about three standard errors of the kept rows away from both."""
+    monkeypatch.setattr("metricfit.trust.confidence.line_of", lambda rehearsal, best: None)
     limits = [mf.recall(1) >= 0.5, mf.coverage(1) <= 0.35]
     path = path_of(limits, 500, 1500, seed=3)
-    found = starts(path)
+    found = begin(path)
     assert len(found) > 1
     assert sum(start.level for start in found) == pytest.approx(1.0)
     assert found[0].level == max(start.level for start in found)
@@ -55,10 +34,10 @@ def test_limits_that_oppose_each_other_have_several():
             assert start.lean.metric(start.result.confusion) >= start.lean.limit - 1e-6
 
 
-def test_worlds_foretell_how_often_a_start_passes():
+def test_worlds_foretell_how_often_a_start_passes(path_of):
     """Of one policy on many pairs of tuning and kept rows: both move its room, in units of the kept rows' error."""
     path = path_of([mf.recall(1) >= 0.75], 500, 1500)
-    z = starts(path)[0].z[0]
+    z = begin(path)[0].z[0]
     assert 1.0 < z.std() < np.sqrt(1 + 1500 / 500)  # probabilities vary less than labels
 
 

@@ -56,7 +56,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--confidence",
         metavar="C",
         type=kinds.share,
-        help="0.95: constraints hold on the population with this confidence, tested on three quarters of the rows",
+        help="0.95: constraints hold on the population with this confidence, tested on most of the rows",
     )
     parser.add_argument(
         "--no-expect",

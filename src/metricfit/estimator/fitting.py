@@ -27,7 +27,7 @@ from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.solving import confirmed, confirmed_by_folds, optimize, solve, with_expected
 from metricfit.trust.by_folds import EVEN
-from metricfit.trust.confidence import FROZEN_SHARE, MODEL_SHARE, kept_apart
+from metricfit.trust.confidence import MODEL_SHARE, frozen_share, kept_apart
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
 from metricfit.types import FloatArray, IntArray
 
@@ -169,7 +169,8 @@ def _confirmed(
             "cv is a list of rows, but confidence has to hold out some of them; pass a number of folds or a splitter"
         )
     labels = encode_labels(rows.y, rows.axes.classes)
-    apart = kept_apart(labels, rows.cells, FROZEN_SHARE if _frozen(clf) else MODEL_SHARE, seed or 0)
+    share = frozen_share(labels, rows.cells) if _frozen(clf) else MODEL_SHARE
+    apart = kept_apart(labels, rows.cells, share, seed or 0)
     tuning, kept = np.flatnonzero(~apart), np.flatnonzero(apart)
 
     def judged(places: IntArray, proba: Any, weights: FloatArray | None) -> Rows:

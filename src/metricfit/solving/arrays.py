@@ -28,7 +28,7 @@ from metricfit.solving.door import solve
 from metricfit.solving.new_rows import confirmed, confirmed_by_folds, with_expected
 from metricfit.solving.unseen import with_overall
 from metricfit.trust.by_folds import EVEN
-from metricfit.trust.confidence import FROZEN_SHARE, check_confidence, kept_apart
+from metricfit.trust.confidence import check_confidence, frozen_share, kept_apart
 
 
 def optimize(
@@ -103,8 +103,8 @@ def optimize(
         Also estimate what to expect on new rows, `Result.expected`: for each of three folds, the policy is fitted again
         on the other rows. This takes about as long as two or three more solves.
     confidence : float, optional
-        With 0.95, all constraints together hold on the population with this confidence: three quarters of the rows are
-        held out from the fit to test it, see `Result.confidence`. With 0.5 (or less), new rows break some constraint
+        With 0.95, all constraints together hold on the population with this confidence: 85 % of the rows (75 %
+        if a class is rare in a group) are held out from the fit to test it, see `Result.confidence`. With 0.5 (or less), new rows break some constraint
         about as often as not: neither too bold nor too cautious. This is estimated by folds, and no rows are held out.
     tol : float, default=1e-4
         Stop when value and bound are this close.
@@ -215,7 +215,8 @@ def answered(
         if confidence <= EVEN:
             result = confirmed_by_folds(problem, oracle, options)
         else:
-            kept = kept_apart(oracle.rows.labels, oracle.rows.cells, FROZEN_SHARE, options.random_state or 0)
+            labels, cells = oracle.rows.labels, oracle.rows.cells
+            kept = kept_apart(labels, cells, frozen_share(labels, cells), options.random_state or 0)
             tuning, apart = (oracle.rows.take(np.flatnonzero(which)) for which in (~kept, kept))
             result = confirmed(problem, oracle.on(tuning), apart, confidence, options)
     if isinstance(plugin, PluginOracle) and plugin.axes.seen.cells.names:
