@@ -103,9 +103,10 @@ def optimize(
         Also estimate what to expect on new rows, `Result.expected`: for each of three folds, the policy is fitted again
         on the other rows. This takes about as long as two or three more solves.
     confidence : float, optional
-        With 0.95, all constraints together hold on the population with this confidence: 85 % of the rows (75 %
-        if a class is rare in a group) are held out from the fit to test it, see `Result.confidence`. With 0.5 (or less), new rows break some constraint
-        about as often as not: neither too bold nor too cautious. This is estimated by folds, and no rows are held out.
+        With 0.95, all constraints together hold on the population with this confidence: 85 % of the rows (75 % if a
+        class is rare in a group) are held out from the fit to test it, see `Result.confidence`. With 0.5 (or less), new
+        rows break some constraint about as often as not: neither too bold nor too cautious. This is estimated by folds,
+        and no rows are held out.
     tol : float, default=1e-4
         Stop when value and bound are this close.
     max_calls, max_seconds : optional
