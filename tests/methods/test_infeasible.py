@@ -97,7 +97,7 @@ def test_message_says_what_to_do():
     text = str(error_of(case_of("pair of three")))
     assert "recall(2) >= 0.8, coverage(2) <= 0.2 cannot be kept together" in text
     assert "0.1318" in text
-    assert "Relax each limit by what it is missed by" in text
+    assert "Relax each limit by the amount it is missed by" in text
     assert "recall(0) >= 0.1 is " in text
     assert "g_mean() >= 0.7 cannot be kept at all" in str(error_of(case_of("one")))
 
