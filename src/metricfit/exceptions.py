@@ -184,7 +184,7 @@ class UnconfirmedError(ValueError):
             else ""
         )
         # One half is judged by folds of all rows, see metricfit.trust.by_folds.
-        judging = "kept apart" if level > 0.5 else "in folds"
+        judging = "held out" if level > 0.5 else "in folds"
         super().__init__(
             f"confidence={level:g}: the {kept:,} rows {judging} do not confirm {'; '.join(constraints)}{would}. {need}"
         )

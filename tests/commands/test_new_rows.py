@@ -67,7 +67,7 @@ def test_confidence(folder, capsys):
     limit = "recall('fraud') >= 0.5"
     assert fit("--subject-to", limit, "--confidence", "0.9") == 0
     text = capsys.readouterr().out
-    assert "with confidence 0.9, by 2,250 rows kept apart" in text
+    assert "with confidence 0.9, by 2,250 held-out rows" in text
     assert "at the worst" in text
     assert json.loads((folder / "policy.json").read_text())["provenance"]["confidence"] == 0.9
 

@@ -185,7 +185,7 @@ def test_when_no_number_of_rows_would_help_the_error_says_so():
 def test_a_limit_that_no_kept_row_tells_of_is_named():
     """The one row of class 1 is a tuning row; 20 kept ones would be of 1,600 rows, three quarters of which are kept."""
     labels = np.append(np.zeros(59, int), 1)
-    with pytest.raises(UnconfirmedError, match="no row kept apart says anything of it") as error:
+    with pytest.raises(UnconfirmedError, match="no held-out row says anything about it") as error:
         mf.optimize(PROBA[:60], labels, "g_mean", [mf.recall(1) >= 0.1], confidence=0.95)
     assert error.value.rows == 1600
 

@@ -60,7 +60,7 @@ class Result:
         policy was fitted on the other rows. None unless it was asked for; if it could not be computed,
         ``expected_note`` says why.
     confidence : Confidence or None
-        How each constraint was confirmed on rows kept apart, if ``confidence`` was asked for.
+        How each constraint was confirmed on held-out rows, if ``confidence`` was asked for.
     deterministic : Deterministic or None
         What ``randomize="never"`` achieves; None if the policy has only one rule per cell anyway.
     origin : Origin or None

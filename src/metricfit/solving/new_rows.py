@@ -43,7 +43,7 @@ def confirmed(
     calibrated = _calibrated(oracle, options)
     refit = _refit(oracle, calibrated, options)
     result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit, not oracle.exact)
-    note = f"judged by {len(kept):,} rows kept apart"
+    note = f"judged by {len(kept):,} held-out rows"
     result = _derandomised(solved, oracle, result)
     judged = judge(problem, Decided.by(result.policy, kept).evidence(), len(kept), note)
     whole = oracle if oracle.exact else oracle.on(oracle.rows.joined(kept))

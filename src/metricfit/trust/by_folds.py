@@ -40,7 +40,7 @@ from metricfit.types import BoolArray, FloatArray
 EVEN = 0.5
 # Values of the objective that differ by no more are those of the same policy.
 ALIKE = 1e-7
-APPROXIMATE = "judged by folds and normal draws of sampling errors, not by rows kept apart"
+APPROXIMATE = "judged by folds and normal draws of sampling errors, not by held-out rows"
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ class ConstraintConfidence:
 class Confidence:
     """Constraints that hold on the population with confidence ``level``, by ``rows`` rows.
 
-    These are kept apart, or, where ``folds`` is not 0, all rows in so many folds.
+    These are held-out rows, or, where ``folds`` is not 0, all rows in so many folds.
     """
 
     level: float
@@ -85,7 +85,7 @@ class Confidence:
     folds: int = 0
 
     def __str__(self) -> str:
-        by = f"{self.folds} folds of {self.rows:,} rows" if self.folds else f"{self.rows:,} rows kept apart"
+        by = f"{self.folds} folds of {self.rows:,} rows" if self.folds else f"{self.rows:,} held-out rows"
         lines = [f"with confidence {self.level:g}, by {by} ({self.policies} policies tested):"]
         for c in self.constraints:
             about = f" (approximate: {c.approximate})" if c.approximate else ""

@@ -35,7 +35,7 @@ def unconfirmed(path: Path, policy: Any, tests: Sequence[Tested], reached: float
     for c, test in zip(path.problem.constraints, tests, strict=True):
         there, kept = (_fewest(c, some) for some in (decided[0], decided[1]))
         if kept == 0:
-            lines.append(f"{c} (no row kept apart says anything of it)")
+            lines.append(f"{c} (no held-out row says anything about it)")
             factor = max(factor, FEW / max(there, 1) * total / len(path.kept))
             continue
         away = estimate(c.metric, seen).value - c.limit
