@@ -64,7 +64,7 @@ class Line:
     rehearsal : Rehearsal
         What the tuning rows predict.
     best : Start
-        Of the starts that tighten all limits alike, the one that passes in the most worlds; the other limits are its.
+        The start with all limits tightened alike that passes in the most worlds; fixed claims keep its limits.
     second : ndarray of bool
         Which claims belong to the second side, tested against the direction of the line.
     moves : ndarray of int
