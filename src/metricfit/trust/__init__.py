@@ -1,1 +1,1 @@
-"""What makes tuned decisions hold on new rows: probabilities from models that did not see the row."""
+"""What to expect of tuned decisions on new rows, and constraints that hold there with a stated confidence."""

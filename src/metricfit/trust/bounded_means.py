@@ -1,7 +1,7 @@
 """P-values for means of bounded variables that are valid with any number of rows.
 
-All test that a mean is at most 0 (nothing is claimed) against that it is larger (what one wants to show). A p-value is
-*valid* when it is below any level at most as often as that level says where the mean is at most 0.
+The null hypothesis is that a mean is at most 0 (or a share on the wrong side of its limit), the alternative that it is
+larger. A p-value is *valid* if, under the null hypothesis, it is at most a with probability at most a, for every a.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 from metricfit.oracles.samples import SEED
 from metricfit.types import FloatArray
 
-# The largest part of the wealth that one row may cost.
+# Bets are limited so that one row costs at most this part of the wealth.
 BOLDEST = 0.75
-# The error probability of the shares left out of a comparison of two, and how many of the others are looked at.
+# `binomial_gap` leaves out shares outside a confidence interval with this error, and tries this many of the others.
 LEFT_OUT, GRID = 1e-10, 32
 TINY = 1e-9
 
 
 def binomial(hits: float, rows: float, share: float) -> float:
-    """Return how likely so many hits are where each row is one with at most this probability: exact.
+    """Return the exact p-value of "a row is a hit with probability at most ``share``": at least this many hits.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def binomial(hits: float, rows: float, share: float) -> float:
 
 
 def at_most(hits: float, rows: float, share: float) -> float:
-    """Return how likely so few hits are where each row is one with at least this probability: exact.
+    """Return the exact p-value of "a row is a hit with probability at least ``share``": at most this many hits.
 
     Examples
     --------
@@ -48,12 +48,12 @@ def at_most(hits: float, rows: float, share: float) -> float:
 
 
 def binomial_gap(hits: tuple[float, float], rows: tuple[float, float], limit: float) -> float:
-    """Return how likely so small a difference of two shares is where the first exceeds the second by at least a limit.
+    """Return the p-value of "the first share exceeds the second by at least a limit": so small a difference.
 
-    Exact but for a grid: the largest probability over all pairs of shares that are ``limit`` apart, of which those that
-    the rows speak against are left out at the price of their error probability (Berger and Boos). Small is a difference
-    that is small in its own standard errors: by itself it would have to be as small as where it varies most, which with
-    shares around 0.8 asks for 20 % more.
+    It is exact up to a grid: the largest probability over all pairs of shares that are ``limit`` apart. Shares outside
+    a confidence interval are left out, and its error probability is added (Berger and Boos). The statistic is the
+    difference in standard errors. The difference itself would have to be as small as for the shares where it varies
+    most, which for shares around 0.8 needs 20 % more.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def binomial_gap(hits: tuple[float, float], rows: tuple[float, float], limit: fl
     ends = special.betaincinv(
         [max(y, 1e-9), y + 1], [m - y + 1, max(m - y, 1e-9)], [LEFT_OUT / 2, 1 - LEFT_OUT / 2]
     )
-    most = 1.0 - limit - TINY  # and not less than TINY: binomials overflow at shares next to 0
+    most = 1.0 - limit - TINY  # shares are at least TINY: binomials overflow next to 0
     low = min(max(float(ends[0]), TINY), most)
     high = min(max(float(ends[1]), low), most)
     second = np.linspace(low, high, GRID)[:, None]
@@ -83,14 +83,14 @@ def binomial_gap(hits: tuple[float, float], rows: tuple[float, float], limit: fl
 
 
 def _in_errors(x: Any, y: Any, n: float, m: float, limit: float) -> Any:
-    """Return by how many standard errors a difference of shares is above a limit, where they are the limit apart."""
+    """Return by how many standard errors (at shares ``limit`` apart) a difference of shares is above the limit."""
     second = np.clip((x + y - limit * n) / (n + m), 0.5 / (n + m), 1 - limit - 0.5 / (n + m))
     first = second + limit
     return (x / n - y / m - limit) / np.sqrt(first * (1 - first) / n + second * (1 - second) / m)
 
 
 def _likely(rows: int, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the numbers of hits that are possible but for 1 in 10^11, and how likely each is for each share."""
+    """Return the numbers of hits that have all but 1e-11 of the probability, and the probability of each by share."""
     from scipy import special
 
     away = 7 * np.sqrt(rows * shares * (1 - shares)) + 8
@@ -114,7 +114,7 @@ def bentkus(values: FloatArray, low: float, high: float) -> float:
     if not rows or high <= low:
         return 1.0
     scaled = (values - low) / (high - low)
-    # Sums of values are known up to rounding: one that is a whole number stays one.
+    # A whole number must stay one in spite of rounding errors in the sum.
     hits = math.floor(float(scaled.sum()) + 1e-9)
     from scipy import special
 
@@ -124,17 +124,17 @@ def bentkus(values: FloatArray, low: float, high: float) -> float:
 def betting(values: FloatArray, low: float, before: FloatArray) -> float:
     """Return the p-value of a bettor who starts with 1 and bets on each value being above 0 (Waudby-Smith and Ramdas).
 
-    A fair game cannot make the wealth 20 more often than once in 20 times, so 1 over the largest wealth is a p-value.
-    How much is bet on a row depends on the rows before it, and on values ``before`` that are no part of the test.
+    In a fair game the wealth ever reaches 20 with probability at most 1/20, so 1 over the largest wealth is a p-value.
+    The bet on a row depends only on the rows before it and on the values ``before``, which are not part of the test.
 
     Parameters
     ----------
     values : ndarray of shape (N,)
         The variables, in an order that does not depend on them.
     low : float
-        The smallest value that they can have, negative.
+        The smallest value that they can have, below 0.
     before : ndarray
-        The same variable on other rows, to know from the start how much to bet.
+        The same variable on other rows, by which the first bets are chosen.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def betting(values: FloatArray, low: float, before: FloatArray) -> float:
 
 
 def normal(value: float, error: float) -> float:
-    """Return the p-value of an estimate that is about normal; 0.5 or 1 where there is no error to speak of.
+    """Return the p-value of an approximately normal estimate; 0 (value above 0) or 1 if its standard error is 0.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def normal(value: float, error: float) -> float:
 
 
 def both(first: float, second: float, weight: float) -> float:
-    """Return the p-value of two independent ones together, weighted (Stouffer): valid where both are.
+    """Return the weighted combination of two independent p-values (Stouffer), which is valid if both are.
 
     Examples
     --------

@@ -1,16 +1,16 @@
 """Constraints that new rows break as often as not: a confidence of one half, judged by folds.
 
-No caution is asked for, so no row need be kept from the fit. Limits that just hold on the rows of the fit are broken on
-new rows more often than every other time, for two reasons:
+No caution is asked for, so no rows are held out from the fit. Limits that just hold on the rows of the fit are broken
+on new rows more than half of the time, for two reasons:
 
-- the policy follows what is chance in its rows. Folds, decided by policies that were fitted without them, tell how much
-  is lost. These policies saw fewer rows than the one found on all rows, and lose more; the difference between them on
-  the same rows is added again (Burman's correction of cross-validation).
-- of several claims that just hold, such as those of five groups, some claim is broken more often than each of them.
-  Draws of the sampling errors of all claims together, with their correlations, tell how often.
+- The policy overfits its rows. Folds, each decided by a policy fitted without it, estimate by how much. These policies
+  saw fewer rows than the one fitted on all rows and lose more, so the difference between it and them on the same rows
+  is added (Burman's correction of cross-validation).
+- If several claims just hold, such as those of five groups, the chance that some claim is broken is larger than the
+  chance for each one. Joint draws of the sampling errors of all claims estimate how much larger.
 
-Limits are tightened, or loosened as far as the labels of all rows still keep those asked for, until in half of the
-draws all claims hold. Both reasons are known by approximation only, and the result says so.
+Limits are tightened, or loosened as long as the limits asked for hold by the labels of all rows, until all claims hold
+in half of the draws. Both estimates are approximate, and the result says so.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ from metricfit.trust.path import ROUNDING, Limits, Refit
 from metricfit.trust.room_of_claims import room_by_row, room_of
 from metricfit.types import BoolArray, FloatArray
 
-#: The highest confidence that folds are enough for; a lower one is taken as this one.
+#: The highest confidence that is judged by folds; a lower one is treated as this one.
 EVEN = 0.5
-# Values of the objective that differ by no more are those of the same policy.
+# Policies are taken to be the same if their objective values differ by no more than this.
 ALIKE = 1e-7
 APPROXIMATE = "judged by folds and normal draws of sampling errors, not by held-out rows"
 
 
 @dataclass(frozen=True)
 class FoldSettings:
-    """How the margins are looked for. None was tuned: they are as fine and as far as the search needs.
+    """Settings of the search for the margins. None of them was tuned.
 
     Attributes
     ----------
     bolder, cautious : tuple of float
-        By how many standard errors limits are loosened or tightened until the answer lies in between.
+        The steps, in standard errors, by which limits are loosened or tightened until the answer is bracketed.
     resolution : float
-        The part of a standard error within which it is found.
+        The width of the bracket, in standard errors, at which bisection stops.
     draws : int
-        Draws of sampling errors; each counts with its opposite too.
+        Draws of sampling errors; each is also used with the opposite sign.
     """
 
     bolder: tuple[float, ...] = (-0.5, -1.0, -2.0, -4.0)
@@ -71,9 +71,9 @@ class Trial:
     """A policy fitted with limits tightened by ``step`` standard errors.
 
     ``seen`` is what it decides about all rows, ``held_out`` what the folds' policies decide about rows they have not
-    seen, ``folds`` what each of these policies decides about all rows. ``rooms`` are the claims' rooms to expect on new
-    rows, ``kept`` says for each claim and draw whether it holds, ``holds`` whether the labels of all rows keep all
-    limits.
+    seen, ``folds`` what each of these policies decides about all rows. ``rooms`` are the margins to the limits to
+    expect on new rows, one for each claim. ``kept`` says for each claim and draw whether the claim holds, ``holds``
+    whether all limits hold by the labels of all rows.
     """
 
     step: float
@@ -92,7 +92,7 @@ class Trial:
 
     @property
     def passes(self) -> bool:
-        """Whether new rows should keep all limits as often as not."""
+        """Whether all limits should hold on new rows at least half of the time."""
         return self.holds and self.chance >= EVEN
 
 
@@ -104,7 +104,7 @@ def confirm_by_folds(
     counted: bool = True,
     seed: int = 0,
 ) -> tuple[Any, Problem, Confidence, Judgement]:
-    """Return the result of the boldest policy that new rows should confirm as often as not.
+    """Return the result of the boldest policy that should keep all limits on new rows half of the time.
 
     Parameters
     ----------
@@ -113,24 +113,24 @@ def confirm_by_folds(
     rows : Rows
         The labelled rows.
     refit : callable
-        From a problem and a result to start from (or None) to a result with a ``policy``, on all rows.
+        Takes a problem and a result to start from (or None); returns a result with a ``policy``, fitted on all rows.
     refit_on : callable
-        From some of the rows to the same on them, calibration included.
+        Takes some of the rows; returns a callable like ``refit`` that fits on them, calibration included.
     counted : bool
-        Whether constraints should hold by the labels of all rows. If not, they hold in the fit, so that limits are
-        never looser than asked for.
+        Whether constraints must hold by the labels of all rows. If not, they hold in the fit, and limits are never
+        looser than asked for.
     seed : int
-        Of the dealing.
+        Seed of the assignment of rows to folds.
 
     Returns
     -------
     tuple
-        The result, its problem with the limits as tightened, how they were confirmed, and what to expect on new rows.
+        The result, the problem with tightened limits, the record of the confirmation, and what to expect on new rows.
 
     Raises
     ------
     UnconfirmedError
-        If not even a cautious policy passes; it says how many rows would be needed.
+        If not even a cautious policy passes; the message says how many rows would be needed.
     """
     check_rows(len(rows))
     trials = _Trials(problem, rows, refit, refit_on, counted, seed)
@@ -179,7 +179,7 @@ class _Trials:
                 if found is None or not found.passes:
                     return inside, step
                 if abs(found.result.value - inside.result.value) <= ALIKE:
-                    break  # the limits bind no more
+                    break  # the limits no longer bind
                 inside = found
             return inside, None
         outside = 0.0
@@ -193,7 +193,7 @@ class _Trials:
         return None, outside
 
     def at(self, step: float, start: Any) -> Trial | None:
-        """Return the policy of limits tightened by so many standard errors; None where nothing keeps them."""
+        """Return the trial of limits tightened by ``step`` standard errors; None if they are infeasible."""
         tightened = self.limits.tightened(step)
         try:
             result = self.base if step == 0 else self.refit(tightened, start)
@@ -226,7 +226,7 @@ class _Trials:
             broken = 1 - float(trial.kept[first : first + len(own)].all(axis=0).mean())
             first += len(own)
             value = _on_new_rows(partial(_value, c), trial.seen, trial.held_out, trial.folds)
-            # All its claims hold, which for ratios and for the largest of several is so up to second order only.
+            # All its claims should hold, so the value keeps the limit; for ratios and maxima only to first order.
             value = max(value, c.limit) if c.sense == ">=" else min(value, c.limit)
             records.append(
                 ConstraintConfidence(str(c), value, value, c.limit, margin, broken, "folds", APPROXIMATE)
@@ -234,9 +234,9 @@ class _Trials:
         return Confidence(EVEN, len(self.rows), len(self.tried), tuple(records), len(trial.folds))
 
     def unconfirmed(self) -> UnconfirmedError:
-        """Return the error that names the constraints, and how many rows would do.
+        """Return the error that names the constraints and estimates how many rows would be enough.
 
-        What is lost on new rows falls with the number of rows; the room that the labels of all rows see must be enough.
+        Overfitting is inversely proportional to the number of rows, and must not exceed the room on the fitted rows.
         """
         if not self.tried:
             return UnconfirmedError([str(c) for c in self.problem.constraints], EVEN, len(self.rows), None)
@@ -261,12 +261,12 @@ def _value(constraint: Constraint, seen: Evidence) -> float:
 def _on_new_rows(
     value: Callable[[Evidence], float], seen: Evidence, held_out: Evidence, folds: Sequence[Evidence]
 ) -> float:
-    """Return what to expect of a policy: what folds reach, and how much better it is on the same rows than theirs."""
+    """Return what to expect of a policy: the folds' value, plus its lead over their policies on the same rows."""
     return value(held_out) + value(seen) - float(np.mean([value(fold) for fold in folds]))
 
 
 def _sampling_errors(found: Sequence[Claim], decided: Decided) -> FloatArray:
-    """Return draws of the sampling errors of all claims' rooms together, (claims, draws)."""
+    """Return joint draws of the sampling errors of all claims' rooms, of shape (claims, 2 * draws)."""
     count = len(decided.rows)
     each = np.zeros((len(found), count))
     for place, claim in enumerate(found):

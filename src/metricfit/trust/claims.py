@@ -1,10 +1,10 @@
-"""From a constraint to claims about means of bounded variables, which can be tested soundly.
+"""From a constraint to claims about means of bounded variables, which have tests that are valid for any sample size.
 
-A constraint holds where all its claims hold. The claims:
+A constraint holds if all its claims hold. The claims:
 
-- `RateClaim`: a rate keeps a limit. ``precision(c) >= t`` is ``E[(1{y = c} - t) d_c] >= 0``, without its denominator.
-- `GapClaim`: the rates of two groups, which share no row, are less than so much apart.
-- `SmoothClaim`: anything else, by the normal approximation: the only one that is not sound with few rows.
+- `RateClaim`: a rate keeps a limit. ``precision(c) >= t`` becomes ``E[(1{y = c} - t) d_c] >= 0``, without denominator.
+- `GapClaim`: the rate of one group exceeds that of another, which shares no rows with it, by at most a limit.
+- `SmoothClaim`: anything else; like a gap with weights, tested by the normal approximation, which needs many rows.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class RateClaim:
 class GapClaim:
     """The first rate exceeds the second by at most a limit.
 
-    ``share`` names one of the two, whose share of the rows of both the difference is multiplied by: a group's distance
-    from all rows is its distance from the others times the share of the others.
+    If ``share`` names one of the groups, the difference is multiplied by that group's share of the rows of both: the
+    difference between a group and all rows is its difference from the other rows times the share of the other rows.
     """
 
     first: Rate
@@ -52,7 +52,7 @@ class GapClaim:
 
 @dataclass(frozen=True, eq=False)
 class SmoothClaim:
-    """A metric of the cells of a mask keeps a limit; ``why`` it can only be tested approximately."""
+    """A metric of the cells in ``mask`` keeps a limit; ``why`` says why its test is only approximate."""
 
     metric: Metric
     mask: BoolArray
@@ -65,7 +65,7 @@ Claim = RateClaim | GapClaim | SmoothClaim
 
 
 def claims(constraint: Constraint, axes: Axes, margins: FloatArray) -> list[Claim]:
-    """Return the claims whose truth makes a constraint hold.
+    """Return the claims that together imply a constraint.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def _claims(metric: Metric, sense: Sense, limit: float, binding: Binding) -> Ite
         case Distance() if sense == "<=" and isinstance(metric.rates, Rates):
             yield from _distances(metric, limit, binding)
         case Combination() if not metric.terms:
-            return  # a number, which keeps its limit or not whatever is decided
+            return  # a constant, which no decision can change
         case _:
             yield from _linear(metric, sense, limit, binding)
 
@@ -134,9 +134,9 @@ def _gaps(metric: Disparity, limit: float, binding: Binding) -> Iterator[Claim]:
 
 
 def _gaps_of(part: Rates, group: Binding, other: BoolArray, to: str, limit: float) -> Iterator[Claim]:
-    """Yield that each rate of a group is within a limit of that of other rows, or of all rows together with them.
+    """Yield claims that each rate of a group is within a limit of that of other rows, or of both together.
 
-    Of two rates that add up to 1 the one says all: where it is higher in a group, the other is as much lower.
+    If two rates add up to 1, claims about one are enough: the other differs by as much in the opposite direction.
     """
     rates = rates_of(part, group)
     if len(rates) == 2 and np.array_equal(rates[0].over + rates[1].over, rates[0].under):
@@ -151,7 +151,7 @@ def _gaps_of(part: Rates, group: Binding, other: BoolArray, to: str, limit: floa
 
 
 def _distances(metric: Distance, limit: float, binding: Binding) -> Iterator[Claim]:
-    """Rates within a limit of targets: numbers, or the shares of the classes, which rows tell as well."""
+    """Yield claims that rates are within a limit of targets: numbers, or class shares, which rows estimate too."""
     assert isinstance(metric.rates, Rates)
     axes = binding.axes
     prior = np.where(axes.match >= 0, np.append(binding.prior, 0.0)[axes.match] / binding.mass, 0.0)
@@ -171,7 +171,7 @@ def _distances(metric: Distance, limit: float, binding: Binding) -> Iterator[Cla
 
 
 def _linear(metric: Metric, sense: Sense, limit: float, binding: Binding) -> Iterator[Claim]:
-    """Yield a claim on a mean over all rows (a cost, say) whose coefficients know no class prior; else no sound one."""
+    """Yield a claim on a mean over all rows (a cost) if no coefficient depends on class shares, else a smooth one."""
     why = "it is no rate, no comparison of rates by groups and no mean over rows"
     if binding.mask.all() and metric.curvature is Curvature.LINEAR:
         axes = binding.axes

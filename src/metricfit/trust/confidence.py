@@ -1,14 +1,14 @@
 """Constraints that hold on the population with a given confidence (Learn then Test).
 
-Some rows are kept from model, calibration and policy. On the others a path of policies is fitted, from cautious to
-bold, each with its limits tightened by less. The kept rows test them in that order: "some constraint is broken" is one
-hypothesis for each policy, whose p-value is the largest of its claims', and the first policy that fails ends the path.
-So no confidence is spent on the number of policies or constraints. The boldest policy that passed is the answer.
+Some rows are held out: model, calibration and policy do not see them. On the other rows a path of policies is fitted,
+from cautious to bold: the limits of each are tightened less than those of the one before. The held-out rows test the
+policies in that order. The null hypothesis for a policy is "some constraint is broken", and its p-value is the largest
+of its claims' p-values, so several constraints cost no confidence. Nor do several policies, because the path ends at
+the first one that fails. The boldest policy that passed is returned.
 
-Where the tuning rows cannot tell well with which policy to begin, limits that oppose each other are tested from both
-ends of a line of policies (`metricfit.trust.opposed`); or several starts divide the error probability between them, and
-the path from each goes on with the part that its start had. What the others had must not be added to it: which path is
-taken is known only after the kept rows have spoken.
+If the tuning rows do not predict well which policy to begin with, limits that oppose each other are tested from both
+ends of a line of policies (`metricfit.trust.opposed`), or several starts divide the error probability between them. The
+path from a start then continues with the part of that start alone: it is chosen by the test results.
 
 A confidence of one half asks for no caution: see `metricfit.trust.by_folds`.
 """
@@ -36,19 +36,19 @@ from metricfit.trust.starts import SETTINGS, Rehearsal, Start
 from metricfit.trust.unconfirmed import unconfirmed
 from metricfit.types import BoolArray, FloatArray, IntArray
 
-# Chosen on draws of 2,000 rows from populations other than those of benchmarks/trust. Of 1/2, 3/5 and 3/4 of the rows
-# kept apart the last lost the least of the objective in five problems of six (three classes, a rare class, two groups;
-# 12 to 16 draws). 17/20 lost less than 3/4 under two precision floors and a recall floor (24 draws each: .029, .049 and
-# .009 in place of .032, .055 and .010) and left 7 of 72 draws without an answer in place of 9. With the starts as they
-# are now 17/20 left 2 and 9/10 left 10.
+# Chosen on draws of 2,000 rows from populations other than those of benchmarks/trust. Of the shares 1/2, 3/5 and 3/4,
+# holding out 3/4 lost the least of the objective in five problems of six (three classes, a rare class, two groups; 12
+# to 16 draws). 17/20 lost less than 3/4 under two precision floors and a recall floor (24 draws each: .029, .049 and
+# .009 instead of .032, .055 and .010) and left 7 of 72 draws without an answer instead of 9. With the present choice of
+# starts, 17/20 left 2 draws without an answer and 9/10 left 10.
 FROZEN_SHARE, FROZEN_SHARE_OF_FEW = Fraction(17, 20), Fraction(3, 4)
-# So many rows of each class in each cell should be left to tune on. Under those floors 17/20 left 80 and more. Under
-# equal opportunity of three and four groups they left 26 and 12, and more draws without an answer than 3/4.
+# This many rows of each class in each cell should be left to tune on. Under those floors 17/20 left 80 or more.
+# For equal opportunity of three and four groups it left 26 and 12, and more draws had no answer than with 3/4.
 ENOUGH_TUNING = 50
-# Where a model is fitted on the other rows too, it needs them more.
+# If a model is fitted too, it needs more of the rows, so fewer are held out.
 MODEL_SHARE = Fraction(1, 3)
 FEWEST = 40
-# How closely a confidence bound is looked for: the way from estimate to limit is halved so often.
+# Bisection steps between the limit and the estimate in the search for a confidence bound.
 HALVINGS = 10
 
 
@@ -56,9 +56,9 @@ HALVINGS = 10
 class ConstraintConfidence:
     """How a constraint was confirmed.
 
-    ``estimate`` is its metric on the kept rows, ``bound`` what it keeps with the confidence asked for, ``margin`` by
-    how much the limit was tightened in the fit, ``test`` the test, ``approximate`` why that is not sound with few rows
-    (empty where it is).
+    ``estimate`` is its metric on the held-out rows, ``bound`` the tightest limit confirmed with the confidence asked
+    for, ``margin`` by how much the limit was tightened in the fit, ``test`` the name of the test, and ``approximate``
+    the reason why that test is only approximate with few rows (empty if it is valid with any number).
     """
 
     name: str
@@ -73,9 +73,9 @@ class ConstraintConfidence:
 
 @dataclass(frozen=True)
 class Confidence:
-    """Constraints that hold on the population with confidence ``level``, by ``rows`` rows.
+    """Constraints that hold on the population with confidence ``level``, as tested on ``rows`` rows.
 
-    These are held-out rows, or, where ``folds`` is not 0, all rows in so many folds.
+    These are the held-out rows or, if ``folds`` is not 0, all rows, split into that many folds.
     """
 
     level: float
@@ -114,7 +114,7 @@ def check_confidence(confidence: Any) -> None:
 
 
 def check_rows(rows: int) -> None:
-    """Raise where rows are too few to judge policies that were fitted without them."""
+    """Raise if there are too few rows to hold some of them out."""
     if rows < FEWEST:
         raise ValueError(
             f"confidence: {rows} rows are too few to keep some of them apart; give at least {FEWEST}, or leave "
@@ -123,7 +123,7 @@ def check_rows(rows: int) -> None:
 
 
 def frozen_share(labels: IntArray, cells: IntArray | None) -> Fraction:
-    """Return which share of the rows to keep apart where no model is fitted: less where a class is rare in a cell.
+    """Return the share of rows to hold out if no model is fitted: less if a class has few rows in some cell.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def frozen_share(labels: IntArray, cells: IntArray | None) -> Fraction:
 
 
 def kept_apart(labels: IntArray, cells: IntArray | None, share: Fraction, seed: int = 0) -> BoolArray:
-    """Return which rows are kept apart: a share of every class in every cell, but never all of its rows.
+    """Return which rows are held out: a share of every class in every cell, but never all of its rows.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def _strata(labels: IntArray, cells: IntArray | None) -> IntArray:
 def confirm(
     problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit, counted: bool = True
 ) -> tuple[Any, Problem, Confidence]:
-    """Return the result of the boldest policy that the kept rows confirm, its problem, and how they confirm it.
+    """Return the result of the boldest policy that the held-out rows confirm, its problem, and the record of the tests.
 
     Parameters
     ----------
@@ -171,19 +171,19 @@ def confirm(
     tuning : Rows
         The rows that policies are fitted on.
     kept : Rows
-        Rows with the same axes that neither model nor policy has seen.
+        The held-out rows, with the same axes: neither model nor policy has seen them.
     level : float
         The confidence.
     refit : callable
-        From a problem and a result to start from (or None) to a result with a ``policy``.
+        Takes a problem and a result to start from (or None); returns a result with a ``policy``.
     counted : bool
-        Whether constraints should hold by the labels of all rows together. If not, they hold in the fit, so that the
-        path ends where limits are not tightened any more.
+        Whether the constraints must also hold by the labels of all rows together. If not, they hold in the fit, and the
+        path ends with limits that are not tightened.
 
     Raises
     ------
     UnconfirmedError
-        If not even a cautious policy passes; it says how many rows would be needed.
+        If not even a cautious policy passes; the message says how many rows would be needed.
     """
     path = Path(problem, tuning, kept, level, refit)
     if not problem.constraints:
@@ -197,10 +197,10 @@ def confirm(
 
 
 def begin(path: Path) -> list[Start] | Line:
-    """Return where to begin: starts with their parts of the level, or policies between limits that oppose each other.
+    """Return where to begin: starts with their parts of the error probability, or a line between opposed limits.
 
-    One start is enough where it surely passes, or for one claim. Otherwise the line is better where it passes in more
-    worlds than that start.
+    One start is enough if it passes almost surely, or if there is one claim. Otherwise the line is taken if it passes
+    in at least as many worlds as the best start; if not, several starts are chosen.
     """
     rehearsal = Rehearsal(path)
     known = list(rehearsal.centre())
@@ -217,7 +217,7 @@ def begin(path: Path) -> list[Start] | Line:
 
 
 def _confirmed_from(path: Path, begun: list[Start], counted: bool) -> tuple[Any, Problem, Confidence]:
-    """Return what `confirm` does, by the path from the best of the starts that pass."""
+    """Do the work of `confirm` with starts: follow the path from the best start that passes."""
     problem, level = path.problem, path.level
     tried = []
     for start in begun:
@@ -236,7 +236,7 @@ def _confirmed_from(path: Path, begun: list[Start], counted: bool) -> tuple[Any,
 
 
 def _confirmed_between(path: Path, line: Line, counted: bool) -> tuple[Any, Problem, Confidence]:
-    """Return what `confirm` does, by the best policy of a line that passes on both sides."""
+    """Do the work of `confirm` with a line: take the best of its policies that pass on both sides."""
     found, tests = line.confirmed(1 - path.level)
     found = [
         one
@@ -255,7 +255,7 @@ def _confirmed_between(path: Path, line: Line, counted: bool) -> tuple[Any, Prob
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """A policy of the path with its tests, one for each constraint, and the error probability allowed for it."""
+    """A tested policy, with one test for each constraint and the error probability that it may use."""
 
     step: float
     lean: Constraint | None
@@ -270,12 +270,12 @@ class Passed:
 
     @property
     def passes(self) -> bool:
-        """Whether the kept rows confirm it."""
+        """Whether the held-out rows confirm the policy."""
         return self.p <= self.error
 
 
 def _walked(path: Path, best: Passed, counted: bool) -> tuple[Passed, int]:
-    """Return the boldest policy that passes on the way from one that does, and how many were tested."""
+    """Return the boldest policy that passes on the path from one that does, and how many were tested."""
     boldest, count = BOLDEST if counted else 0.0, 0
     while best.step > boldest and not path.settled(best.step):
         step = path.bolder(best.step, boldest)
@@ -311,9 +311,9 @@ def _record(path: Path, passed: Passed, margins: list[float], count: int) -> Con
 def _bound(
     constraint: Constraint, value: float, decided: Decided, before: Decided, level: float, largest: float
 ) -> float:
-    """Return the tightest limit that the same tests confirm, between the constraint's own and the estimate.
+    """Return the tightest limit that the same tests confirm, between the constraint's own limit and the estimate.
 
-    ``largest`` is the largest p-value that confirms.
+    ``largest`` is the largest p-value that counts as confirmation.
     """
     margins: FloatArray = before.rows.margins()
 
@@ -325,7 +325,7 @@ def _bound(
     bound = value
     for place in sorted(range(len(found)), key=found.__getitem__, reverse=True):
         if passes(place, bound):
-            continue  # most claims keep the limit that the hardest one keeps
+            continue  # most claims pass at the bound found for the hardest one
         inside, outside = constraint.limit, bound
         for _ in range(HALVINGS):
             middle = (inside + outside) / 2

@@ -1,7 +1,7 @@
 """Cross-fitted probabilities: each row's come from a model that did not see it.
 
-A model is surer of the rows it was trained on than of new ones, so decisions tuned on its own training rows
-are tuned to the wrong probabilities, and constraints that hold there fail later.
+A model is more confident about its training rows than about new rows. Decisions tuned on its training rows are tuned
+to the wrong probabilities, and constraints that hold there fail on new rows.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ WEIGHT = "sample_weight"
 
 @dataclass(frozen=True, eq=False)
 class OutOfFold:
-    """Probabilities of rows that were held out, in the order of the rows.
+    """Probabilities of held-out rows, in the order of the rows.
 
     Parameters
     ----------
     rows : int ndarray of shape (M,)
-        The row of the data that each prediction is for. Folds that do not cover a row leave it out; folds
-        that overlap have it more than once, each time predicted by another model.
+        The row of the data that each prediction is for. A row that no fold holds out is missing; a row that
+        several folds hold out is there more than once, each time predicted by another model.
     proba : ndarray of shape (M, n)
         Class probabilities.
     """
@@ -43,7 +43,7 @@ class OutOfFold:
     proba: FloatArray
 
     def whole(self, n_rows: int) -> bool:
-        """Return whether each of the rows is there exactly once."""
+        """Return whether each row is there exactly once."""
         return len(self.rows) == n_rows and bool((self.rows == np.arange(n_rows)).all())
 
     def weights(self, sample_weight: FloatArray | None) -> FloatArray | None:
@@ -103,7 +103,7 @@ def cross_fit(
     sample_weight : ndarray of shape (N,), optional
         Weights, for an estimator that takes them.
     n_jobs : int, optional
-        Folds that are fitted at the same time.
+        The number of folds to fit in parallel.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def cross_fit(
 
 
 def class_proba(model: Any, X: Any, classes: Any) -> FloatArray:
-    """Return a model's probabilities with one column for each class, 0 for classes that it does not know.
+    """Return a model's probabilities with one column for each class, 0 for classes that the model does not have.
 
     Examples
     --------
@@ -167,8 +167,8 @@ def class_proba(model: Any, X: Any, classes: Any) -> FloatArray:
 def weight_argument(estimator: Any) -> str | None:
     """Return the name under which ``estimator.fit`` takes sample weights, or None if it takes none.
 
-    A pipeline hands them to its last step. With scikit-learn's metadata routing switched on, requests decide:
-    a step that asks for weights gets them, one that declines does not.
+    A pipeline passes them to its last step. If scikit-learn's metadata routing is enabled, requests decide: a
+    step that requests weights gets them, and one that does not request them gets none.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def weight_argument(estimator: Any) -> str | None:
 
 
 def fit_clone(estimator: Any, X: Any, y: Any, sample_weight: FloatArray | None) -> Any:
-    """Return a fitted clone; weights are left out where the estimator takes none."""
+    """Return a fitted clone; weights are left out if the estimator takes none."""
     name = None if sample_weight is None else weight_argument(estimator)
     return clone(estimator).fit(X, y, **({} if name is None else {name: sample_weight}))
 
@@ -222,9 +222,9 @@ def folds_of(cv: Any, X: Any, y: Any) -> list[tuple[IntArray, IntArray]]:
         cv = _enough_rows(int(cv), y)
     with warnings.catch_warnings():
         if counted:
-            warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # said above
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # warned above
         pairs = list(check_cv(cv, y, classifier=True).split(X, y))
-    numbers = np.arange(len(y))  # indexing it turns masks and negative numbers into row numbers
+    numbers = np.arange(len(y))  # turns masks and negative indices into row numbers
     try:
         kept = [(numbers[np.asarray(train)], numbers[np.asarray(test)]) for train, test in pairs if len(test)]
     except IndexError as error:
@@ -238,7 +238,7 @@ def folds_of(cv: Any, X: Any, y: Any) -> list[tuple[IntArray, IntArray]]:
 
 
 def _enough_rows(folds: int, y: Any) -> int:
-    """Return the number of folds that the rows allow, and warn of classes with fewer rows than that."""
+    """Return the number of folds that the rows allow, and warn about classes with fewer rows than folds."""
     classes, counts = np.unique(y, return_counts=True)
     if 2 <= counts.max() < folds:
         warnings.warn(
@@ -269,7 +269,7 @@ def _held_out(
 ) -> FloatArray:
     """Fit on the rows of ``train`` and return the probabilities of the rows of ``test``."""
     seen = np.unique(y[train])
-    if len(seen) == 1:  # most classifiers refuse to learn from one class; what there is to learn is certain
+    if len(seen) == 1:  # most classifiers refuse to fit one class; its probability is 1
         return np.tile((np.asarray(classes) == seen[0]).astype(np.float64), (len(test), 1))
     if hasattr(estimator, "__sklearn_tags__") and get_tags(estimator).input_tags.pairwise:
         X_train, X_test = X[np.ix_(train, train)], X[np.ix_(test, train)]

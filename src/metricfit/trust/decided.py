@@ -1,4 +1,4 @@
-"""Labelled rows with the chances of a policy's decisions about them: what judgements and tests look at."""
+"""Labelled rows with the probabilities of a policy's decisions: the input of judgements and tests."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ EVERYTHING = slice(None)
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """Checked rows with the chances of their decisions, (rows, k)."""
+    """Validated rows with the probabilities of their decisions, of shape (rows, k)."""
 
     rows: Rows
     chances: FloatArray
 
     @classmethod
     def by(cls, policy: Judged, rows: Rows) -> Decided:
-        """Let a policy decide."""
+        """Return the rows with the decisions of a policy."""
         if isinstance(policy, Policy):
             return cls(rows, policy.chances(rows))
         return cls(rows, policy.decision_proba(rows.proba, rows.attributes))
 
     def evidence(self, places: IntArray | slice = EVERYTHING) -> Evidence:
-        """Return what some of the rows say of the policy."""
+        """Return the evidence of some of the rows about the policy."""
         some = self.rows[places]
         return Evidence.of(*some.seen, self.chances[places], some.weights)
 
     def sums(self, rate: Rate) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return x, z and weight of the rows that a rate is about; weights have a largest one of 1."""
+        """Return numerator, denominator and weight (at most 1) of each row that contributes to a rate."""
         rows = self.rows
         cells = np.zeros(len(rows), np.int64) if rows.cells is None else rows.cells
         inside = np.flatnonzero(rate.mask[cells])

@@ -13,7 +13,7 @@ from metricfit.oracles.base import OracleBase
 
 
 def warn_if_refuted(oracle: OracleBase) -> None:
-    """Warn where the labels refute the probabilities that are trusted as they are."""
+    """Warn if the labels refute probabilities that are used without calibration."""
     rows = oracle.sample()
     if rows is None:
         return
@@ -32,11 +32,11 @@ def warn_if_refuted(oracle: OracleBase) -> None:
 
 
 def warn_if_labels_disagree(result: Any) -> None:
-    """Warn where a constraint's value by calibrated probabilities lies outside its interval by counted labels."""
+    """Warn if a constraint's value by calibrated probabilities is outside its interval by counted labels."""
     if not result.constraints or result.counted is None:
         return
     for record, counted in zip(result.constraints, result.counted.constraints, strict=True):
-        if np.isnan(record.value):  # a rate of nothing, such as the precision of a class that is given up
+        if np.isnan(record.value):  # undefined, such as the precision of a class that is never decided
             continue
         if not counted.low <= record.value <= counted.high and counted.low < counted.high:
             warnings.warn(

@@ -1,4 +1,4 @@
-"""What a policy is worth by labelled rows: its value and its constraints, each with an interval."""
+"""The objective and the constraints of a policy on labelled rows, each with an interval."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class ConstraintEstimate:
 
     @property
     def outlook(self) -> str:
-        """Whether the limit is kept: the whole interval may say so, else the estimate says what is likely.
+        """Whether the limit is kept, by the whole interval; "likely" and by the estimate if it contains the limit.
 
-        A rate of nothing, such as the precision of a decision that is not made, breaks no limit.
+        An undefined rate, such as the precision of a decision that is never made, breaks no limit.
         """
         worst, best = (self.low, self.high) if self.sense == ">=" else (-self.high, -self.low)
         value, limit = (self.value, self.limit) if self.sense == ">=" else (-self.value, -self.limit)
@@ -60,11 +60,11 @@ class Judgement:
     value, low, high : float
         The objective, and the ends of its interval.
     constraints : tuple of ConstraintEstimate
-        The same for each constraint; NaN for a rate of nothing.
+        The same for each constraint; NaN for an undefined rate.
     rows : int
-        How many rows it rests on.
+        The number of rows.
     note : str
-        What a reader must know about them; empty if there is nothing to say.
+        A note on the rows; empty if there is nothing to say.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Judgement:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
     def provenance(self) -> dict[str, Any]:
-        """Return it as lists of numbers, the objective first, for a policy's provenance."""
+        """Return values and intervals as lists, the objective first, for a policy's provenance."""
         both: list[Judgement | ConstraintEstimate] = [self, *self.constraints]
         return {
             "expected": [one.value for one in both],
@@ -95,10 +95,10 @@ class Judgement:
 def judge(
     problem: Problem, seen: Evidence, rows: int, note: str = "", policies: Sequence[Evidence] = ()
 ) -> Judgement:
-    """Return objective and constraints of a problem on the decisions seen.
+    """Return the objective and constraints of a problem, estimated from decisions about labelled rows.
 
-    ``policies`` are what several policies decide about the same rows, where any of them may be the one that is judged:
-    how far they are apart makes the intervals wider.
+    ``policies`` are the decisions of several policies about the same rows, any of which could have been
+    the one that is judged: the intervals are widened by the variance between them.
     """
     value = estimate(problem.objective, seen, more=partial(_apart, problem.objective, policies))
     records = []
@@ -113,9 +113,9 @@ def judge(
 
 
 def _apart(metric: Metric, policies: Sequence[Evidence]) -> float:
-    """Return the variance of a metric between policies that decide about the same rows."""
+    """Return the variance of a metric between policies that decide the same rows."""
     found = []
     for seen in policies:
-        with suppress(ValueError):  # a rate of nothing
+        with suppress(ValueError):  # an undefined rate
             found.append(metric(seen.confusion))
     return float(np.var(found, ddof=1)) if len(found) > 1 else 0.0

@@ -1,11 +1,11 @@
 """Limits that oppose each other: policies between them, tested from both ends.
 
-Room for one limit (a recall, a group above the others) may take room from another (a coverage, the same group below
-them). The tuning rows tell only roughly which policy between the two has room for both. So policies are lined up, from
-those with much room for the first to those with much room for the second, and the claims are parted into two sides. The
-kept rows test the claims of the first side along the line and those of the second side against it, each side with half
-of the error probability and until a policy fails. Both are fixed sequences: with the confidence asked for, all claims
-hold that passed, so that any policy that passed on both sides may be taken, the best of them, say.
+A wider margin to one limit (a recall, a group above the others) may mean a narrower one to another (a coverage, the
+same group below the others). The tuning rows tell only roughly which policy has a margin to both. So policies are lined
+up between the two, from a wide margin to the first limit to a wide margin to the second, and the claims are divided
+into two sides. The held-out rows test the first side's claims along the line and the second side's claims against it,
+each side with half of the error probability and until a policy fails. Both are fixed sequences, so with the confidence
+asked for all claims that passed are true, and any policy that passed on both sides may be returned: the best of them.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from metricfit.trust.room_of_claims import room_metric, room_of
 from metricfit.trust.starts import SETTINGS, Rehearsal, Start
 from metricfit.types import BoolArray, FloatArray, IntArray
 
-# How far limits move from one policy of a line to the next, in standard errors on the kept rows: so much, or a part of
-# how far they are moved; and the furthest. On populations other than those of benchmarks/trust a step of 0.4 left one
-# draw more of 12 without an answer in two problems of three.
+# From one policy of a line to the next, limits move by STEP standard errors on the held-out rows, or by FASTER times
+# how far they have moved already if that is more, up to FURTHEST. On populations other than those of benchmarks/trust
+# a step of 0.4 left one more draw of 12 without an answer in two problems of three.
 STEP, FASTER, FURTHEST = 0.3, 0.15, 8.0
-# Claims whose rooms are correlated by more than this are moved together.
+# Claims whose margins (rooms) are correlated by more than this have their limits moved together.
 TOGETHER = 0.5
-# The part of the error probability that each side has.
+# Each side may use this part of the error probability.
 HALF = 0.5
 
 
 def line_of(rehearsal: Rehearsal, best: Start) -> Line | None:
-    """Return policies between the claim that fails most in the worlds of a start and the one opposed to it the most.
+    """Return a line between the claim that fails in the most worlds of a start and the claim most opposed to it.
 
-    None where no claim is opposed to it, or no policy is between them.
+    None if no claim is opposed to it (their rooms are not negatively correlated), or if no policy is feasible.
     """
     movable = np.isfinite(best.z).all(axis=1) & (best.z.std(axis=1) > 0)
     movable &= [not isinstance(claim, SmoothClaim) for claim in rehearsal.claims]
@@ -57,18 +57,18 @@ def line_of(rehearsal: Rehearsal, best: Start) -> Line | None:
 
 
 class Line:
-    """Policies from much room for the claims of the first side to much room for those of the second.
+    """Policies from a wide margin to the limits of the first side to a wide margin to those of the second.
 
     Parameters
     ----------
     rehearsal : Rehearsal
-        What the tuning rows say.
+        What the tuning rows predict.
     best : Start
-        The start with all limits tightened alike that passes in the most worlds; limits that do not move are its.
+        The start with all limits tightened alike that passes in the most worlds; fixed claims keep its limits.
     second : ndarray of bool
-        Which claims are tested against the line.
+        Which claims belong to the second side, tested against the direction of the line.
     moves : ndarray of int
-        1 for claims whose limits are tightened at the first end and loosened at the second, -1 the other way round.
+        1 if a claim's limit is tightened at the first end and loosened at the second, -1 for the opposite, 0 if fixed.
     """
 
     def __init__(self, rehearsal: Rehearsal, best: Start, second: BoolArray, moves: IntArray) -> None:
@@ -90,12 +90,12 @@ class Line:
         return np.where(self.moves == 0, fixed, self.moves * step * self.errors)
 
     def least_margins(self, step: float) -> list[float]:
-        """Return for each constraint by how much its claims are tightened at the least."""
+        """Return for each constraint the smallest margin by which one of its claims is tightened."""
         parts = np.split(self.margins(step), np.cumsum(self.rehearsal.counts)[:-1])
         return [float(part.min(initial=np.inf)) if part.size else 0.0 for part in parts]
 
     def problem(self, step: float) -> Problem:
-        """Return the problem with the limits of claims moved."""
+        """Return the problem with the limits of the claims moved."""
         path, claims = self.rehearsal.path, self.rehearsal.claims
         tightened = path.limits.tightened(self.best.step).constraints
         ends = np.cumsum(self.rehearsal.counts)
@@ -112,14 +112,14 @@ class Line:
         return replace(path.problem, constraints=tuple(limits))
 
     def p_value(self, policy: Start, side: int) -> float:
-        """Return the p-value of "some claim of a side is broken"."""
+        """Return the p-value of the null hypothesis "some claim of this side is broken"."""
         path = self.rehearsal.path
         kept, before = (Decided.by(policy.result.policy, rows) for rows in (path.kept, path.tuning))
         claims = (self.rehearsal.claims[place] for place in np.flatnonzero(self.sides[side]))
         return max((p_value(claim, kept, before, path.level).p for claim in claims), default=0.0)
 
     def confirmed(self, error: float) -> tuple[list[Start], int]:
-        """Return the policies that pass on both sides, each with half of an error probability, and how many tests."""
+        """Return the policies that pass on both sides, each side with half of the error, and the number of tests."""
         passed, tests = [0, 0], 0
         for side, policies in enumerate((self.policies, self.policies[::-1])):
             for policy in policies:
@@ -130,7 +130,7 @@ class Line:
         return self.policies[len(self.policies) - passed[1] : passed[0]], tests
 
     def closest(self) -> tuple[Start, float]:
-        """Return the policy that would pass with the least confidence, and the error probability of that."""
+        """Return the policy that passes on both sides with the smallest error probability, and that probability."""
         first, second = (
             np.array([self.p_value(policy, side) for policy in self.policies]) for side in (0, 1)
         )
@@ -139,7 +139,7 @@ class Line:
         return self.policies[place], float(max(first[place], second[place]) / HALF)
 
     def _towards(self, side: int) -> Iterator[Start]:
-        """Yield policies from where no limit is moved (which is the first side's) until a side surely passes."""
+        """Yield policies towards one end (step 0 counts with side 0) until the claims of that side surely pass."""
         away, last = STEP * side, self.best.result
         while away <= FURTHEST:
             step = -away if side else away
@@ -159,9 +159,9 @@ class Line:
         return np.asarray((policy.z >= needed)[self.sides[side]].all(axis=0))
 
     def _between(self, policies: list[Start]) -> tuple[list[Start], float]:
-        """Return the policies between those with which the sides are the likeliest to pass.
+        """Return the policies between the likeliest to pass on the first side and the likeliest on the second.
 
-        Also in which share of the worlds a policy passes on both sides.
+        Also return the share of worlds in which some policy passes on both sides.
         """
         if not policies:
             return [], 0.0
@@ -174,13 +174,13 @@ class Line:
 
 
 def _likely(passes: BoolArray) -> BoolArray:
-    """Return which policies pass in the most worlds, or surely."""
+    """Return which policies pass in the most worlds, or almost surely."""
     shares = passes.mean(axis=1)
     return np.asarray(shares >= min(shares.max(), SETTINGS.surely))
 
 
 def _slope(claim: Claim, start: Start) -> float:
-    """Return how much room a claim loses where its limit is tightened by 1."""
+    """Return how much room a claim loses if its limit is tightened by 1."""
     if isinstance(claim, SmoothClaim):
         return 1.0
     confusion = start.result.confusion
@@ -188,6 +188,6 @@ def _slope(claim: Claim, start: Start) -> float:
 
 
 def _moved(claim: Claim, margin: float) -> Claim:
-    """Return a claim with its limit tightened."""
+    """Return a claim with its limit tightened by a margin."""
     at_most = isinstance(claim, GapClaim) or claim.sense == "<="
     return replace(claim, limit=claim.limit - margin if at_most else claim.limit + margin)

@@ -1,4 +1,4 @@
-"""P-values of claims on rows that the policy has not seen: how likely such rows would be if the claim were wrong."""
+"""P-values of claims on held-out rows: how likely rows like these would be if the claim were false."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
 from metricfit.trust.decided import Decided
 from metricfit.types import FloatArray
 
-# How far the p-value that is given may be above the largest one found, below which part of the error allowed for and
-# above which number nobody asks how large it is, and at most how many shares of a group are tried.
+# `_with_share` stops when its bound is at most CLOSE times the largest p-value found or NEGLIGIBLE times the allowed
+# error probability, when the largest p-value found is HOPELESS or more, or after TRIES shares of a group.
 CLOSE, NEGLIGIBLE, HOPELESS, TRIES = 1.05, 0.2, 0.7, 60
-# The most that a group's share weighs beside the difference. It would weigh more where a group is so small that the
-# limit allows for any difference, which needs no weighing.
+# The largest weight of the test of a group's share, beside that of the difference. It would be larger for groups
+# so small that the limit allows any difference, for which the weight does not matter.
 HEAVIEST = 0.3
 
 
 class Tested(NamedTuple):
-    """A p-value, and by which test; ``approximate`` says why it is one, where it is."""
+    """A p-value and the name of its test; ``approximate`` says why the test is approximate (empty if it is not)."""
 
     p: float
     test: str
@@ -47,13 +47,13 @@ def p_value(claim: Claim, kept: Decided, before: Decided, level: float) -> Teste
     Parameters
     ----------
     claim : Claim
-        What one wants to show.
+        The claim to confirm; the null hypothesis is that it is false.
     kept : Decided
-        Rows that have not been used.
+        The held-out rows.
     before : Decided
-        Rows that have: they say which test to use and how much to bet.
+        The tuning rows, which determine which test to use and how much to bet.
     level : float
-        The confidence asked for, above one half: it says which test needs the smallest margin.
+        The confidence asked for, above one half: which test needs the smallest margin depends on it.
 
     Returns
     -------
@@ -80,8 +80,8 @@ def _rate(claim: RateClaim, kept: Decided, before: Decided, level: float) -> Tes
         hits = float(x.sum()) if sign > 0 else float((z - x).sum())
         return Tested(binomial(hits, z.sum(), t if sign > 0 else 1 - t), "exact binomial")
     x0, z0, w0 = before.sums(claim.rate)
-    # Rows that are no part of the test say which of the valid tests needs the smallest margin: the quantile of the test
-    # times the spread that it sees.
+    # The tuning rows, which are not part of the test, determine which of the valid tests needs the smallest margin: the
+    # quantile of the test times its standard deviation.
     needs = {
         "betting": _quantile("betting", level) * float(np.sqrt((w0**2 * (x0 - t * z0) ** 2).sum())),
         "Bentkus": _quantile("Bentkus", level) * float(np.sqrt(-low * high * x0.size)),
@@ -99,16 +99,16 @@ def _rate(claim: RateClaim, kept: Decided, before: Decided, level: float) -> Tes
 
 
 def _quantile(test: str, level: float) -> float:
-    """Return about how many standard errors above 0 a mean must be to pass a test."""
+    """Return approximately how many standard errors above 0 a mean must be to pass a test."""
     if test == "betting":
         return float(np.sqrt(-2 * np.log(1 - level)))
     return -NormalDist().inv_cdf((1 - level) / (np.e if test == "Bentkus" else 1.0))
 
 
 def _drawn_rate(x: FloatArray, z: FloatArray, sign: float, t: float) -> float:
-    """Draw the decisions of a mixture once; hits among the rows decided are then binomial."""
+    """Draw the decisions of a mixture once; the hits among the rows in the denominator are then binomial."""
     lots = np.random.default_rng(SEED).random(z.size)
-    made, hits = lots < z, float((lots < x).sum())  # a hit is one of the rows counted
+    made, hits = lots < z, float((lots < x).sum())  # x <= z, so a hit is always in the denominator
     return binomial(hits, made.sum(), t) if sign > 0 else binomial(made.sum() - hits, made.sum(), 1 - t)
 
 
@@ -117,7 +117,7 @@ def _gap(claim: GapClaim, kept: Decided, before: Decided, level: float) -> Teste
     if not first.size or not second.size:
         return Tested(1.0, "two-sample betting")
     known = [before.sums(rate)[0] for rate in (claim.first, claim.second)]
-    # As for rates, rows that are no part of the test say which of two valid tests needs the smaller margin.
+    # As for rates, the tuning rows determine which of two valid tests needs the smaller margin.
     apart = _differences(*known)
     bet = _quantile("betting", level) * _error_of_mean(apart)
     means = [float(sample.mean()) if sample.size else 0.5 for sample in known]
@@ -135,7 +135,7 @@ def _gap(claim: GapClaim, kept: Decided, before: Decided, level: float) -> Teste
     places = {"first": 0, "second": 1}[claim.share]
     rows = first.size + second.size
     share = (known[places].size + 1) / (known[0].size + known[1].size + 2)
-    # What not knowing the share adds to the standard error of the product, beside what the difference has.
+    # The weight compares the error that the unknown share adds (``unknown``) with that of the difference (``error``).
     unknown = claim.limit / share**2 * np.sqrt(share * (1 - share) / rows)
     error = np.sqrt(drawn * (known[0].size + known[1].size) / rows)
     weight = min(unknown / (unknown + error), HEAVIEST) if unknown + error > 0 else 0.0
@@ -150,12 +150,12 @@ def _gap(claim: GapClaim, kept: Decided, before: Decided, level: float) -> Teste
 def _with_share(
     limit: float, named: int, rows: int, weight: float, tested: Callable[[float], float], small: float
 ) -> float:
-    """Return the p-value of a difference times a group's share among some rows, which the rows tell as well.
+    """Return the p-value of a difference times a group's share of some rows, which is estimated from the same rows.
 
-    For each share that may be the true one there are two p-values, of so few rows of the group and of so small a
-    difference, which are independent given the numbers of rows; the largest p-value of both together counts. The one
-    rises with the share and the other falls, so that the ends of an interval bound it inside; the interval with the
-    largest bound is halved until that bound is close to what was found, or ``small``.
+    For each possible true share there are two p-values, of so few rows in the group and of so small a difference. They
+    are independent given the numbers of rows, and are combined; the result is the largest combination over all shares.
+    The first falls with the share and the second rises, so the ends of an interval of shares give an upper bound inside
+    it. The interval with the largest bound is halved until that is close to the largest value found, or ``small``.
     """
 
     def at(share: float) -> tuple[float, float, float]:
@@ -184,14 +184,14 @@ def _error_of_mean(values: FloatArray) -> float:
 
 
 def _drawn_gap(first: FloatArray, second: FloatArray, limit: float) -> float:
-    """Draw the decisions of a mixture once; both groups' hits are then binomial."""
+    """Draw the decisions of a mixture once; the hits of both groups are then binomial."""
     random = np.random.default_rng(SEED)
     x, y = (float((random.random(sample.size) < sample).sum()) for sample in (first, second))
     return binomial_gap((x, y), (first.size, second.size), limit)
 
 
 def _differences(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return independent differences between two samples: each row of the smaller, and a mean of rows of the larger."""
+    """Return independent differences: each row of the smaller sample is paired with a mean of rows of the larger."""
     rng = np.random.default_rng(SEED)
     count = min(first.size, second.size)
     if not count:

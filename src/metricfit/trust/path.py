@@ -23,13 +23,13 @@ from metricfit.trust.decided import Decided
 from metricfit.trust.p_values import Tested, p_value
 from metricfit.types import FloatArray
 
-# The path goes on in steps of a part of where it is, and not less. Below 0 the limits are looser than asked for: the
-# tuning rows may be the harder ones, and the kept ones decide. An answer is half a step or more before what would pass:
-# under two precision floors and a recall floor on populations other than those of benchmarks/trust (24 draws of 2,000
-# rows each) steps twice as large cost .033, .052 and .009 of the G-mean in place of .029, .045 and .008; steps half as
-# large would cost .0285 and .044 under the precision floors.
+# A step of the path is FASTER times the present tightening, but at least BOLDER. Below 0 the limits are looser than
+# asked for: they may happen to be harder to keep on the tuning rows, and the held-out rows decide. On average the path
+# stops half a step or more before what would pass. Under two precision floors and a recall floor, on populations other
+# than those of benchmarks/trust (24 draws of 2,000 rows each), steps twice as large cost .033, .052 and .009 of the
+# G-mean instead of .029, .045 and .008; steps half as large .0285 and .044 under the precision floors.
 FASTER, BOLDER, BOLDEST = 0.08, 0.1, -4.0
-# How much of the way to the last value that a metric can have a limit may be tightened.
+# A limit is tightened by at most this part of the way to the most extreme value that its metric can have.
 NEARLY = 0.9
 ROUNDING = 1e-9
 
@@ -37,7 +37,7 @@ Refit = Callable[[Problem, Any], Any]
 
 
 class Limits:
-    """The limits of a problem, tightened by so many of their standard errors on as many rows as judge them."""
+    """The limits of a problem, tightened in units of their standard errors on ``judging`` rows."""
 
     def __init__(self, problem: Problem, rows: Rows, policy: Any, judging: int) -> None:
         self.problem = problem
@@ -47,14 +47,14 @@ class Limits:
         self.ends = [most_cautious(c, rows) for c in problem.constraints]
 
     def margins(self, step: float) -> list[float]:
-        """Return by how much each limit is tightened; never as far as the last value that a metric can have."""
+        """Return by how much each limit is tightened; never as far as the extreme value of its metric."""
         found = []
         for c, error, end in zip(self.problem.constraints, self.errors, self.ends, strict=True):
             found.append(min(step * error, NEARLY * abs(end - c.limit)))
         return found
 
     def tightened(self, step: float, lean: Constraint | None = None) -> Problem:
-        """Return the problem with its limits tightened by so many standard errors, and one more constraint."""
+        """Return the problem with its limits tightened by ``step`` standard errors, and with ``lean`` if given."""
         moved = [
             replace(c, limit=c.limit + (m if c.sense == ">=" else -m))
             for c, m in zip(self.problem.constraints, self.margins(step), strict=True)
@@ -62,7 +62,7 @@ class Limits:
         return replace(self.problem, constraints=(*moved, *([] if lean is None else [lean])))
 
     def hold(self, confusion: Confusion) -> bool:
-        """Return whether all constraints hold, as they were asked for, by a confusion tensor."""
+        """Return whether a confusion tensor keeps all limits as they were asked for."""
         away = [(c.metric(confusion) - c.limit, c.sense) for c in self.problem.constraints]
         return all(room >= -ROUNDING if sense == ">=" else room <= ROUNDING for room, sense in away)
 
@@ -80,12 +80,12 @@ class Path:
         self.unbound = [estimate(c.metric, free).value for c in problem.constraints]
 
     def settled(self, step: float) -> bool:
-        """Return whether limits tightened so bind nothing: the policy without limits is then the best."""
+        """Return whether the policy fitted without constraints keeps the limits at this step on the tuning rows."""
         pairs = zip(self.limits.tightened(step).constraints, self.unbound, strict=True)
         return all((value >= c.limit) if c.sense == ">=" else (value <= c.limit) for c, value in pairs)
 
     def policy(self, step: float, lean: Constraint | None, start: Any) -> Any:
-        """Return the result of limits tightened by so many standard errors, and of one more constraint."""
+        """Return the result for limits tightened by ``step`` standard errors, and for ``lean`` if given."""
         if lean is not None:
             return self.refit(self.limits.tightened(step, lean), start)
         if self.settled(step):
@@ -93,7 +93,7 @@ class Path:
         return self.base if step == 0 else self.refit(self.limits.tightened(step), start)
 
     def bolder(self, step: float, boldest: float) -> float:
-        """Return the next step of the path."""
+        """Return the next, bolder step of the path."""
         return max(boldest, step - max(BOLDER, FASTER * step))
 
     def holds(self, policy: Any) -> bool:
@@ -101,13 +101,13 @@ class Path:
         return self.limits.hold(Decided.by(policy, self.all_rows).evidence().confusion)
 
     def test(self, policy: Any) -> list[Tested]:
-        """Return for each constraint the largest p-value of its claims on the kept rows."""
+        """Return for each constraint the test of the claim with the largest p-value on the held-out rows."""
         decided, before = Decided.by(policy, self.kept), Decided.by(policy, self.tuning)
         return [largest(c, decided, before, self.level) for c in self.problem.constraints]
 
 
 def sampling_error(constraint: Constraint, seen: Evidence) -> float:
-    """Return the standard error of a constraint's metric; that of a share of one half where there is none to see."""
+    """Return the standard error of a constraint's metric; if it is estimated as 0, that of a share of one half."""
     found = standard_error(constraint.metric, seen)
     return found if found > 0 else 0.5 / float(np.sqrt(seen.effective_rows))
 
@@ -120,18 +120,18 @@ def most_cautious(constraint: Constraint, rows: Rows) -> float:
     low, high = Binding.of(rows.axes, rows.margins()).take(constraint.metric).reach()
     if constraint.sense == ">=":
         return float(high[0])
-    # What is the largest of differences both ways is never below 0.
+    # The largest of absolute differences is never below 0.
     return max(float(low[0]), 0.0) if isinstance(metric, Disparity | Distance | Absolute) else float(low[0])
 
 
 def each_tested(constraint: Constraint, decided: Decided, before: Decided, level: float) -> list[Tested]:
-    """Return how each claim of a constraint is tested."""
+    """Return the test of each claim of a constraint."""
     margins: FloatArray = before.rows.margins()
     found = claims(constraint, before.rows.axes, margins)
     return [p_value(claim, decided, before, level) for claim in found]
 
 
 def largest(constraint: Constraint, decided: Decided, before: Decided, level: float) -> Tested:
-    """Return the claim of a constraint that is the hardest to show."""
+    """Return the test with the largest p-value among the claims of a constraint."""
     found = each_tested(constraint, decided, before, level)
     return max(found, key=lambda test: test.p, default=Tested(0.0, "always true"))

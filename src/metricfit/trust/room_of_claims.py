@@ -1,7 +1,7 @@
-"""How much room a policy leaves to what a claim asks for: as a mean over rows, and as a metric to fit policies with.
+"""The margin of a policy to the limit of a claim (its room): as a mean over rows, and as a metric in constraints.
 
-A claim holds where its room is not negative. Rooms of rates and of differences between groups are linear in the
-decisions, so that a policy can be asked for more of one than the limits alone would give it.
+A claim holds if its room is not negative. Rooms of rates and of differences between groups are linear in the decisions,
+so a constraint can ask a policy for more room than the limit itself does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from metricfit.types import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Room(Written):
-    """``constant`` plus the mean over all rows of what a decision for a row of a class in a cell adds to the room."""
+    """``constant`` plus the mean over all rows of ``adds``, by the row's cell, its class and the decision."""
 
     adds: FloatArray
     constant: float = 0.0
@@ -37,7 +37,7 @@ class Room(Written):
     curvature = Curvature.LINEAR
 
     def bind(self, binding: Binding) -> Node:
-        """Return the room as a sum over cells, of which those with the same table are one slice."""
+        """Return the room as a sum over cells; cells with the same table form one slice."""
         terms: list[tuple[float, Node]] = []
         left: BoolArray = binding.mask & self.adds.any(axis=(1, 2))
         while left.any():
@@ -49,7 +49,7 @@ class Room(Written):
 
 
 def room_metric(claim: Claim, axes: Axes, margins: FloatArray) -> Room | None:
-    """Return the room of a claim as a metric, for class shares that are known; None where it is not linear.
+    """Return the room of a claim as a metric, given the class shares; None if it is not linear.
 
     Examples
     --------
@@ -78,22 +78,22 @@ def room_metric(claim: Claim, axes: Axes, margins: FloatArray) -> Room | None:
 
 @dataclass(frozen=True, eq=False)
 class RowRooms:
-    """How far each row moves the room of a claim, by its label and by its class probabilities."""
+    """What each row contributes to the room of a claim, by its label and by its class probabilities."""
 
     by_label: FloatArray
     by_proba: FloatArray
 
     @property
     def error(self) -> float:
-        """The standard error of the room of one row."""
+        """The root mean square of the contributions: the standard error of the room for a sample of one row."""
         return float(np.sqrt((self.by_label**2).mean()))
 
 
 def room_by_row(claim: Claim, decided: Decided, proba: FloatArray) -> RowRooms | None:
-    """Return how far each labelled row moves the room of a claim; None where no row tells anything of it.
+    """Return what each labelled row contributes to the room of a claim; None if no row contributes.
 
-    Rates are cleared of their denominators and keep what each row adds, also on the average: where all rows are hits,
-    the variance that matters is that of rows which just keep the limit.
+    The contributions to rates, without denominators, are not centred: if all rows are hits, the variance that matters
+    is that of rows which just keep the limit, not 0.
 
     Examples
     --------
@@ -147,25 +147,25 @@ def _smooth_by_row(
 
 
 def room_of(claim: Claim, confusion: Confusion) -> float:
-    """Return the room of a claim by a confusion tensor; none where it does not tell."""
+    """Return the room of a claim by a confusion tensor; minus infinity if a group to compare has no rows."""
     if isinstance(claim, SmoothClaim):
         away = claim.metric(confusion) - claim.limit
         return away if claim.sense == ">=" else -away
     metric = room_metric(claim, confusion.axes, confusion.margins)
     if metric is None:
         return -np.inf
-    # What the metric says, without binding it: policies are many, and a room is one sum.
+    # The value of the metric, without binding it: this is called for many policies, and a room is just one sum.
     return metric.constant + float((metric.adds * confusion.values).sum())
 
 
 def _spread(rate: Rate, table: FloatArray, axes: Axes) -> FloatArray:
-    """Return a table of what rows add to a rate as a tensor, 0 outside the rate's cells."""
+    """Return a table of contributions to a rate as a tensor, 0 outside the rate's cells."""
     whole = np.broadcast_to(table, axes.shape)
     return np.where(rate.mask[:, None, None], whole, 0.0)
 
 
 def _mass(rate: Rate, margins: FloatArray) -> float:
-    """Return the share of the rows that a rate with a denominator of its own counts."""
+    """Return the share of rows in the denominator of a rate, which must not depend on the decisions."""
     counted = np.broadcast_to(rate.under[..., 0], margins.shape)
     return float((margins * counted)[rate.mask].sum())
 

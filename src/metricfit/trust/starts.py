@@ -1,9 +1,9 @@
-"""Where the tests of policies begin: starts that should pass by what the tuning rows say of the kept ones.
+"""Where the tests of policies begin: starts that are likely to pass, as predicted by the tuning rows.
 
-A path of policies that begins with one that fails ends there. Tuning rows tell only roughly which policy would pass: of
-limits that oppose each other (a recall and a coverage, a group above and below the others) they may lean to one that
-the kept rows show to be the harder. So several starts share the level (multi-start fixed-sequence testing),
-where that makes an answer more likely. They are chosen in *worlds*: draws of what the kept rows may say.
+A path ends at the first policy that fails, so it must begin with one that passes. The tuning rows tell only roughly
+which one does: if limits oppose each other (a recall and a coverage, a group above and below the others), they may
+leave too narrow a margin to one of them. So several starts divide the error probability (multi-start fixed-sequence
+testing) if that makes an answer more likely. They are chosen in *worlds*: simulated results of the held-out rows.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StartSettings:
-    """How starts are looked for.
+    """Settings of the search for starts. None of them affects the confidence in a policy that passes.
 
-    ``first`` and ``worth`` were set on ten draws of three problems of benchmarks/trust (two limits together, parity and
-    opportunity of two groups): equal parts for up to four starts left 7 of 10 without an answer under opportunity,
-    these settings 5. None changes what a confirmed policy promises. The others are as fine as the search needs.
+    ``first`` and ``worth`` were chosen on ten draws of three problems of benchmarks/trust (two limits together, parity
+    and opportunity of two groups): equal parts for up to four starts left 7 of 10 draws without an answer under
+    opportunity, these settings 5. The other settings are as fine as the search needs.
 
     Attributes
     ----------
     steps : tuple of float
         By how many standard errors the limits are tightened, from bold to cautious.
     surely : float
-        The share of worlds in which a start passes that needs no better one.
+        A start that passes in this share of the worlds is good enough.
     most_starts : int
-        Among how many starts the level is divided at most.
+        The largest number of starts.
     first : float
-        The part of the level that the first of several starts has; the others have equal parts of the rest.
+        The first of several starts has this part of the error probability; the others have equal parts of the rest.
     worth : float
         The share of worlds that each further start must add.
     most_leans, shifts, back : int, tuple of float, tuple of float
-        To how many claims starts lean; by how many standard errors of the tuning rows; and how many steps bolder the
-        limits are then.
+        For how many claims there are starts with a wider margin; by how many standard errors on the tuning rows it is
+        wider; and by how many standard errors less all limits are tightened then.
     alike : float
-        Claims whose rows are correlated by more than this are one.
+        Claims to which the rows contribute with a correlation above this are treated as one.
     worlds : int
-        Draws.
+        The number of worlds.
     """
 
     steps: tuple[float, ...] = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0)
@@ -74,9 +74,9 @@ SETTINGS = StartSettings()
 class Start:
     """A policy that a path may begin with.
 
-    ``step`` is by how many standard errors limits are tightened, ``lean`` a constraint of its own that asks for more
-    room of one claim. ``z`` has for each claim of all constraints by how many standard errors of the kept rows there is
-    room in each world. ``level`` is its part of the error probability allowed for.
+    ``step`` is by how many standard errors limits are tightened, ``lean`` an additional constraint that asks for a
+    wider margin to one limit. ``z`` is the margin to the limit (room) of each claim in each world, in standard errors
+    on the held-out rows. ``level`` is the start's part of the error probability.
     """
 
     step: float
@@ -86,14 +86,14 @@ class Start:
     level: float = 1.0
 
     def passes(self, needed: FloatArray) -> BoolArray:
-        """Return in which worlds all claims pass that need so many standard errors."""
+        """Return in which worlds all claims pass, given how many standard errors of room each one needs."""
         return np.asarray((self.z >= needed[:, None]).all(axis=0))
 
 
 class Rehearsal:
-    """What the tuning rows say of policies and of what kept rows will say.
+    """Predicts from the tuning rows how policies will do on the held-out rows.
 
-    ``counts`` says how many of the claims are those of each constraint.
+    ``counts`` is the number of claims of each constraint.
     """
 
     def __init__(self, path: Path) -> None:
@@ -106,27 +106,27 @@ class Rehearsal:
         self.noise = np.random.default_rng(0).standard_normal(shape) / np.sqrt(len(path.tuning))
 
     def needed(self, part: float = 1.0) -> FloatArray:
-        """Return by how many standard errors each claim must be kept to pass with a part of the level."""
+        """Return how many standard errors of room each claim needs to pass with a part of the error probability."""
         level = 1 - part * (1 - self.path.level)
         betting = self.path.kept.weights is not None
         z = np.sqrt(-2 * np.log(1 - level)) if betting else NormalDist().inv_cdf(level)
         return np.full(len(self.claims), z)
 
     def rows_of(self, result: Any) -> list[RowRooms | None]:
-        """Return what each tuning row adds to the room of each claim."""
+        """Return what each tuning row contributes to the room of each claim."""
         rows, calibration = self.path.tuning, result.policy.calibration
         proba = rows.proba if calibration is None else calibration(rows.proba, rows.cells)
         decided = Decided.by(result.policy, rows)
         return [room_by_row(claim, decided, proba) for claim in self.claims]
 
     def start(self, step: float, lean: Constraint | None, result: Any) -> Start:
-        """Return a start with what the worlds say of it.
+        """Return a start with its room in each world.
 
-        Kept rows differ from the population by their labels; the room on the tuning rows, by which the policy was
-        fitted, differs from it as far as probabilities say. These may be calibrated by the luck of the tuning rows'
-        labels. For one claim, whose path has one start, that counts too: 2 of 72 draws had no answer under three floors
-        in place of 7. Of several claims it would find extreme policies the likeliest to pass: equal opportunity of
-        three groups cost .11 of the G-mean in place of .01 (12 draws).
+        A world adds two sampling errors to the room: that of the held-out rows, by their labels, and that of the tuning
+        rows, by their probabilities. If these were calibrated, they depend on the labels of the tuning rows. For one
+        claim the second error is then by labels too: 2 instead of 7 of 72 draws had no answer under three floors. With
+        several claims, extreme policies would then seem the likeliest to pass: equal opportunity of three groups cost
+        .11 of the G-mean instead of .01 (12 draws).
         """
         kept, tuning = len(self.path.kept), len(self.path.tuning)
         by_luck = result.policy.calibration is not None and len(self.claims) == 1
@@ -142,7 +142,7 @@ class Rehearsal:
         return Start(step, lean, result, z)
 
     def centre(self) -> Iterator[Start]:
-        """Yield starts with all limits tightened alike, from bold to cautious, until one surely passes."""
+        """Yield starts with all limits tightened alike, from bold to cautious, until one passes almost surely."""
         for step in SETTINGS.steps:
             try:
                 found = self.start(step, None, self.path.policy(step, None, self.path.base))
@@ -153,7 +153,7 @@ class Rehearsal:
                 return
 
     def leaning(self, best: Start) -> Iterator[Start]:
-        """Yield starts that keep more room to one claim, of those that fail most in the worlds of a start."""
+        """Yield starts with a wider margin for one claim, first for the claims that fail in the most worlds."""
         each = self.rows_of(best.result)
         failing = (best.z < self.needed()[:, None]).mean(axis=1)
         chosen: list[FloatArray] = []
@@ -181,9 +181,9 @@ class Rehearsal:
                 continue
 
     def chosen(self, known: list[Start]) -> list[Start]:
-        """Return the fewest starts of which one passes in nearly as many worlds as with more, with parts of the level.
+        """Return starts with their parts of the error probability; the first is the likeliest to pass.
 
-        The likeliest is the first.
+        There are as few as possible: each further one must add the share ``worth`` to the worlds in which one passes.
         """
         best: list[Start] = []
         reached = -1.0

@@ -1,4 +1,4 @@
-"""What to say where the kept rows confirm no policy: which constraints, why, and how many rows would be needed."""
+"""The error if the held-out rows confirm no policy: which constraints, why, and how many rows would be needed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from metricfit.trust.decided import Decided
 from metricfit.trust.p_values import Tested
 from metricfit.trust.path import Path, sampling_error
 
-# Beside what a test needs: so many standard errors more let four of five samples pass.
+# With this many standard errors more than a test needs, four of five samples pass.
 FOUR_OF_FIVE = 0.84
-# Rows of a kind below which no limit on them is worth a test.
+# With fewer rows than this in a rate, its limit is not worth testing.
 FEW = 20
 
 
 def unconfirmed(path: Path, policy: Any, tests: Sequence[Tested], reached: float) -> UnconfirmedError:
     """Return the error that names the constraints of the policy that came closest.
 
-    ``reached`` is the confidence that the kept rows would do for.
+    ``reached`` is the confidence that the held-out rows suffice for.
     """
-    z = float(np.sqrt(2 * np.log(1 / (1 - path.level)))) + FOUR_OF_FIVE  # what a bettor needs
+    z = float(np.sqrt(2 * np.log(1 / (1 - path.level)))) + FOUR_OF_FIVE  # what betting needs
     decided = [Decided.by(policy, rows) for rows in (path.tuning, path.kept)]
     seen = Evidence.joined([one.evidence() for one in decided])
     total = len(path.tuning) + len(path.kept)
@@ -47,7 +47,7 @@ def unconfirmed(path: Path, policy: Any, tests: Sequence[Tested], reached: float
 
 
 def _fewest(constraint: Constraint, decided: Decided) -> int:
-    """Return of how many rows the rate with the fewest of them is one; of no rate, all rows."""
+    """Return the number of rows of the rate with the fewest rows; all rows if the claims have no rates."""
     counts = [len(decided.rows)]
     for claim in claims(constraint, decided.rows.axes, decided.rows.margins()):
         if isinstance(claim, RateClaim):
