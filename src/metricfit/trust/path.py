@@ -27,7 +27,7 @@ from metricfit.types import FloatArray
 # asked for: they may happen to be harder to keep on the tuning rows, and the held-out rows decide. On average the path
 # stops half a step or more before what would pass. Under two precision floors and a recall floor, on populations other
 # than those of benchmarks/trust (24 draws of 2,000 rows each), steps twice as large cost .033, .052 and .009 of the
-# G-mean instead of .029, .045 and .008; steps half as large .0285 and .044 under the precision floors.
+# G-mean instead of .029, .045 and .008; steps half as large would cost .0285 and .044 under the precision floors.
 FASTER, BOLDER, BOLDEST = 0.08, 0.1, -4.0
 # A limit is tightened by at most this part of the way to the most extreme value that its metric can have.
 NEARLY = 0.9
