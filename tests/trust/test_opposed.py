@@ -89,12 +89,9 @@ def test_the_closest_policy_says_which_confidence_would_do():
     assert error == pytest.approx(0.12)
 
 
-def test_one_rate_within_two_limits_is_confirmed_wherever_it_is():
+def test_one_rate_within_two_limits_is_confirmed_wherever_it_is(true_rows):
     """Coverage between .25 and .35: no start is needed that the kept rows agree with, only room between the limits."""
-    rng = np.random.default_rng(0)
-    shown = 1 / (1 + np.exp(1 - 1.5 * rng.normal(size=40_000)))
-    y = (rng.random(shown.size) < shown).astype(int)
-    proba = np.stack([1 - shown, shown], axis=1)
+    proba, y = true_rows(0, 40_000)
     limits = [mf.coverage(1) >= 0.25, mf.coverage(1) <= 0.35]
     for draw in range(4):
         places = np.random.default_rng(draw).choice(y.size, 800, replace=False)
@@ -106,21 +103,15 @@ def test_one_rate_within_two_limits_is_confirmed_wherever_it_is():
         assert 0.25 <= there <= 0.35
 
 
-def test_calibrated_limits_hold_in_the_fit_too():
-    rng = np.random.default_rng(1)
-    shown = 1 / (1 + np.exp(1 - 1.5 * rng.normal(size=1500)))
-    y = (rng.random(shown.size) < shown).astype(int)
-    proba = np.stack([1 - shown, shown], axis=1)
+def test_calibrated_limits_hold_in_the_fit_too(true_rows):
+    proba, y = true_rows(1, 1500)
     limits = [mf.coverage(1) >= 0.25, mf.coverage(1) <= 0.35]
     result = mf.optimize(proba, y, "g_mean", limits, confidence=0.95, confusion="calibrated")
     assert result.feasible
 
 
-def test_without_room_between_the_limits_the_error_says_which_confidence_would_do():
-    rng = np.random.default_rng(2)
-    shown = 1 / (1 + np.exp(1 - 1.5 * rng.normal(size=400)))
-    y = (rng.random(shown.size) < shown).astype(int)
-    proba = np.stack([1 - shown, shown], axis=1)
+def test_without_room_between_the_limits_the_error_says_which_confidence_would_do(true_rows):
+    proba, y = true_rows(2, 400)
     limits = [mf.coverage(1) >= 0.28, mf.coverage(1) <= 0.32]
     with pytest.raises(UnconfirmedError) as error:
         mf.optimize(proba, y, "g_mean", limits, confidence=0.95)

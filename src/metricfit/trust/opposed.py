@@ -74,6 +74,7 @@ class Line:
     def __init__(self, rehearsal: Rehearsal, best: Start, second: BoolArray, moves: IntArray) -> None:
         self.rehearsal, self.best, self.moves = rehearsal, best, moves
         self.sides = (~second, second)
+        self._p: dict[tuple[Start, int], float] = {}
         rows = rehearsal.rows_of(best.result)
         kept = np.sqrt(len(rehearsal.path.kept))
         self.errors = np.zeros(len(moves))
@@ -113,10 +114,13 @@ class Line:
 
     def p_value(self, policy: Start, side: int) -> float:
         """Return the p-value of the null hypothesis "some claim of this side is broken"."""
-        path = self.rehearsal.path
-        kept, before = (Decided.by(policy.result.policy, rows) for rows in (path.kept, path.tuning))
-        claims = (self.rehearsal.claims[place] for place in np.flatnonzero(self.sides[side]))
-        return max((p_value(claim, kept, before, path.level).p for claim in claims), default=0.0)
+        if (policy, side) not in self._p:
+            path = self.rehearsal.path
+            kept, before = (Decided.by(policy.result.policy, rows) for rows in (path.kept, path.tuning))
+            claims = (self.rehearsal.claims[place] for place in np.flatnonzero(self.sides[side]))
+            tested = (p_value(claim, kept, before, path.level).p for claim in claims)
+            self._p[policy, side] = max(tested, default=0.0)
+        return self._p[policy, side]
 
     def confirmed(self, error: float) -> tuple[list[Start], int]:
         """Return the policies that pass on both sides, each side with half of the error, and the number of tests."""
@@ -181,8 +185,6 @@ def _likely(passes: BoolArray) -> BoolArray:
 
 def _slope(claim: Claim, start: Start) -> float:
     """Return how much room a claim loses if its limit is tightened by 1."""
-    if isinstance(claim, SmoothClaim):
-        return 1.0
     confusion = start.result.confusion
     return room_of(claim, confusion) - room_of(_moved(claim, 1.0), confusion)
 
