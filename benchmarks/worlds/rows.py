@@ -123,8 +123,11 @@ def _model(kind: str):
     if kind == "bayes":
         return make_pipeline(StandardScaler(), GaussianNB())
     # Without early stopping, which from 10,000 rows on may end the model of all rows long before those of the folds.
+    # With a ridge on the leaves: without one the boosting of rare classes diverges now and then, and the model of all
+    # rows has nothing to do with those of the folds (CovType, 20,000 rows: log loss on new rows .81, where 16,000 of
+    # the rows give .55; with the ridge .50 and .51).
     return HistGradientBoostingClassifier(
-        max_iter=60, max_leaf_nodes=15, early_stopping=False, random_state=0
+        max_iter=60, max_leaf_nodes=15, l2_regularization=1.0, early_stopping=False, random_state=0
     )
 
 
