@@ -60,6 +60,27 @@ def test_exact_over_all_randomised_rules_that_do_not_see_the_cell():
     assert free.value < result.value - 1e-3  # the limit costs something, so the test can fail
 
 
+def test_a_frontier_of_blind_policies():
+    joint, cell, y = joint_rows()
+    costs = np.array([[0.0, 1.0, 4.0], [2.0, 0.0, 7.0], [5.0, 3.0, 0.0]])
+    levels = [0.3, 0.1, 0.02]
+    front = mf.frontier(
+        joint,
+        y,
+        mf.cost(costs),
+        mf.demographic_parity("group", to="pairs"),
+        levels,
+        sensitive_features=cell,
+        blind=True,
+        confusion="model",
+        tol=1e-6,
+    )
+    expected = [best_rule(joint, costs, level) for level in sorted(levels)]
+    found = {point.levels[0]: point.result.value for point in front}
+    assert [found[level] for level in sorted(levels)] == pytest.approx(expected, abs=1e-5)
+    assert expected[0] > expected[-1] + 1e-3
+
+
 @pytest.mark.parametrize("confusion", ["model", "labels"])
 def test_features_that_tell_the_cell_are_as_good_as_seeing_it(confusion):
     rng = np.random.default_rng(1)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import count, pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import metricfit as mf
@@ -368,3 +369,15 @@ def test_a_callback_follows_every_level_and_a_start_is_begun_at(data):
     assert [point.status for point in stopped if point.feasible] == ["stopped"] * sum(
         p.feasible for p in stopped
     )
+
+
+def test_rows_that_lack_an_attribute_may_be_a_cell(data):
+    region = pd.Series(np.where(np.arange(len(data.y)) % 5 == 0, None, data.X["region"]), name="region")
+    how = {"sensitive_features": region.to_frame(), "confusion": "calibrated"}
+    parity = mf.demographic_parity("region")
+    with pytest.raises(ValueError, match="missing"):
+        mf.frontier(data.proba, data.y, "g_mean", parity, [0.2, 0.05], **how)
+    front = mf.frontier(data.proba, data.y, "g_mean", parity, [0.2, 0.05], missing="cell", **how)
+    single = mf.optimize(data.proba, data.y, "g_mean", [parity <= 0.05], missing="cell", **how)
+    assert ("(missing)",) in front[-1].result.confusion.axes.cells.values
+    assert min(point.result.value for point in front) == pytest.approx(single.value, abs=2e-4)

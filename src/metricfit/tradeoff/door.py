@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from metricfit.methods import Method, Record
 from metricfit.options import Options, check_options, check_switches, threads
@@ -30,6 +30,8 @@ def frontier(
     sample_weight: Any = None,
     method: str | Method = "auto",
     confusion: Counting = "labels",
+    blind: bool = False,
+    missing: Literal["error", "cell"] = "error",
     expect: bool = False,
     tol: float = 1e-4,
     max_calls: int | None = None,
@@ -58,7 +60,9 @@ def frontier(
         The limits; an integer asks for so many limits, from the loosest that matters to the strictest that can be kept.
     constraints : list of Constraint or str
         Constraints that every level keeps.
-    classes, decisions, sensitive_features, sample_weight, method, confusion, tol, n_jobs, random_state, start, verbose
+    classes, decisions, sensitive_features, sample_weight, method, confusion, blind, missing
+        As in `optimize`.
+    tol, n_jobs, random_state, start, verbose
         As in `optimize`; the first level that is solved begins at ``start``.
     expect : bool
         Also estimate what to expect on new rows at each level: the frontier is computed again without each of three
@@ -86,7 +90,7 @@ def frontier(
     problem = Problem.of(objective, constraints)
     traded = traded_constraints(constraint)
     check_options(tol, max_calls, max_seconds, confusion)
-    check_switches(expect=expect)
+    check_switches(expect=expect, blind=blind)
     options = Options(method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
     oracle = oracle_for(
         proba,
@@ -97,6 +101,8 @@ def frontier(
         sample_weight=sample_weight,
         confusion=confusion,
         threads=threads(n_jobs),
+        blind=blind,
+        missing=missing,
     )
     front = trace(problem, traded, levels, oracle, options)
     return with_expected(front, oracle, options) if expect else front
