@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ STILL = 1e-4
 ADDED_ROWS = 5.0
 
 
-class ClassAndCell(ClassifierMixin, BaseEstimator):
+class ClassAndCell(ClassifierMixin, BaseEstimator, ABC):
     """P(class | x) P(cell | x, class). Labels are pairs, ``cell * n_classes + class``.
 
     Parameters
@@ -55,12 +56,13 @@ class ClassAndCell(ClassifierMixin, BaseEstimator):
         """Return the cells in which a class was seen."""
         return self.classes_[self.classes_ % self.n_classes == i] // self.n_classes
 
+    @abstractmethod
     def _fit_cells(self, X: Any, cells: IntArray, labels: IntArray, sample_weight: Any) -> None:
-        raise NotImplementedError
+        """Fit the probabilities of the cells, given the class."""
 
+    @abstractmethod
     def _cells_in_class(self, X: Any) -> Mapping[int, FloatArray]:
         """Return for each class the probabilities of the cells that it was seen in, given the class."""
-        raise NotImplementedError
 
 
 class ClassThenCell(ClassAndCell):

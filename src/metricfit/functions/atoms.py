@@ -7,6 +7,7 @@ and its Hessian is diagonal, which is what keeps the master problem small with a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -29,23 +30,23 @@ class Hessian(NamedTuple):
     scale: float
 
 
-class Atom:
+class Atom(ABC):
     """A smooth function of a vector of rates; ``slope`` is the sign of its slopes, 0 when they vary."""
 
     curvature: ClassVar[Curvature]
     slope: ClassVar[int]
 
+    @abstractmethod
     def value(self, v: FloatArray) -> Any:
         """Return the value at ``v``, or the values at the rows of a matrix of points."""
-        raise NotImplementedError
 
+    @abstractmethod
     def gradient(self, v: FloatArray) -> FloatArray:
         """Return the gradient."""
-        raise NotImplementedError
 
+    @abstractmethod
     def hessian(self, v: FloatArray) -> Hessian:
         """Return the Hessian."""
-        raise NotImplementedError
 
     def level(self, v: FloatArray) -> float:
         """Return the value at ``v`` of the plane that `gradient` is the slope of."""
@@ -56,17 +57,17 @@ class Atom:
         ends = self.value(low), self.value(high)
         return min(ends), max(ends)
 
+    @abstractmethod
     def cvxpy(self, v: Any) -> Any:
         """Return the function as a CVXPY expression of ``v``."""
-        raise NotImplementedError
 
 
 class Separable(Atom):
     """An atom ``outer(sum_i inner(v_i))``; ``inner`` is convex, and a smaller sum is a better value."""
 
+    @abstractmethod
     def inner(self, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return ``inner`` with its first and second derivative, element by element."""
-        raise NotImplementedError
 
 
 class GeometricMean(Separable):

@@ -16,6 +16,7 @@ metric at thousands of points.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,7 +36,7 @@ NO_THETA: Theta = {}
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class Node(ABC):
     """A vector-valued function of ``u``; ``one_by_one`` says that many points at once take as long as one by one."""
 
     one_by_one: ClassVar[bool] = False
@@ -46,27 +47,27 @@ class Node:
         return 1
 
     @property
+    @abstractmethod
     def curvature(self) -> Curvature:
         """Curvature shared by all values."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def children(self) -> tuple[Node, ...]:
         """The nodes that this one is a function of."""
-        raise NotImplementedError
 
     @cached_property
     def affine(self) -> Affine | None:
         """The same values by one matrix; None if they are not affine functions of ``u``."""
         return None
 
+    @abstractmethod
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         """Return the values at ``u``: of shape (size,), or (points, size) at many points (points, entries)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         """Return the (super- or sub-) gradient of ``weight @ value`` at ``u``."""
-        raise NotImplementedError
 
     def level(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         """Return the values at ``u`` of the planes whose slopes are those of `slope`.
@@ -76,9 +77,9 @@ class Node:
         """
         return self.value(u, theta)
 
+    @abstractmethod
     def reach(self) -> tuple[FloatArray, FloatArray]:
         """Return bounds of the values over all decision rules, by interval arithmetic."""
-        raise NotImplementedError
 
     def scalar(self, u: FloatArray) -> float:
         """Return the value of a node of size one."""

@@ -6,6 +6,7 @@ never looks at a clock.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import ClassVar
@@ -30,7 +31,7 @@ from metricfit.methods.walk.progress import Progress
 from metricfit.problem import Program
 
 
-class Method:
+class Method(ABC):
     """How to walk the set of achievable confusion tensors.
 
     A method declares what it can do; "auto", the docs and the error messages read these declarations. ``accepts``
@@ -52,9 +53,9 @@ class Method:
     default_calls: ClassVar[int] = 1000
     as_published: bool = False
 
+    @abstractmethod
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield one iterate after the other."""
-        raise NotImplementedError
 
     def calls(self, program: Program) -> int:
         """Return the budget of oracle calls when the user gives none."""

@@ -6,6 +6,7 @@ the axes of a confusion tensor. ``str`` gives the text that `metricfit.parse` re
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, SupportsIndex
@@ -27,7 +28,7 @@ from metricfit.metrics.text import finite, number, plain_slice, slice_text
 from metricfit.types import FloatArray
 
 
-class Metric:
+class Metric(ABC):
     """A function of the confusion tensor, in its natural sign.
 
     Combine metrics with ``+ - * /``, ``abs``, `minimum` and `maximum`, restrict them to a slice of the rows
@@ -48,23 +49,23 @@ class Metric:
     __array_ufunc__: ClassVar[None] = None
 
     @property
+    @abstractmethod
     def curvature(self) -> Curvature:
         """How the metric bends over the achievable confusion tensors."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def smooth(self) -> bool:
         """Whether the metric has a gradient wherever its rates are positive."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def direction(self) -> int:
         """+1 if higher is better, -1 if lower is better, 0 if neither."""
-        raise NotImplementedError
 
+    @abstractmethod
     def bind(self, binding: Binding) -> Node:
         """Return the metric as a tree on the generalised confusion vector."""
-        raise NotImplementedError
 
     def parts(self, binding: Binding) -> Sequence[Metric]:
         """Return what is compared separately over groups: the metric itself, or each of its rates."""

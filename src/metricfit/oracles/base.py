@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -68,7 +69,7 @@ class Oracle(Protocol):
         ...
 
 
-class OracleBase:
+class OracleBase(ABC):
     """Further abilities of an oracle; an oracle that has one overrides the default.
 
     Attributes
@@ -95,13 +96,13 @@ class OracleBase:
     calibration: Calibration | None = None
     report: Report | None = None
 
+    @abstractmethod
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the best rule for a loss."""
-        raise NotImplementedError
 
+    @abstractmethod
     def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
         """Return the full confusion tensor of a mixture of plug-in rules."""
-        raise NotImplementedError
 
     @property
     def effective_rows(self) -> float:
@@ -115,7 +116,7 @@ class OracleBase:
         """Return the best rules for several losses; one pass after the other by default."""
         return [self(loss, layout) for loss in losses]
 
-    def expect(self, calls: int) -> None:
+    def expect(self, calls: int) -> None:  # noqa: B027, a hook that most oracles do not need
         """Prepare for many calls; nothing by default."""
 
     def sample(self) -> Rows | None:

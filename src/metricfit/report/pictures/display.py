@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from metricfit.report.pictures.style import Style, drawn_in, pyplot, style_of
 from metricfit.result import Result
 
 
-class Display:
+class Display(ABC):
     """A picture with scikit-learn's conventions: made by ``from_...``, drawn by `plot`.
 
     Attributes
@@ -33,9 +34,9 @@ class Display:
         """Width and height in inches."""
         return 5.6, 3.7
 
+    @abstractmethod
     def describe(self) -> str:
         """Return in words what the picture shows, for those who cannot see it."""
-        raise NotImplementedError
 
     def plot(self, ax: Any = None, *, style: str | Style = "light") -> Self:
         """Draw the picture.
@@ -69,8 +70,9 @@ class Display:
         self.figure_, self.ax_ = figure, axes if len(axes) > 1 else axes[0]
         return self
 
+    @abstractmethod
     def _draw(self, axes: Any, style: Style) -> None:
-        raise NotImplementedError
+        """Draw on axes that have the colours of a style."""
 
 
 def paint(ax: Any, style: Style) -> None:
