@@ -1,8 +1,8 @@
 """What `result.expected` costs beside the solve itself, in CPU time: the bar is 3 solves.
 
-For each problem, draws of rows from populations with several classes. A draw is solved with ``expect=True`` and without;
-each time is the shortest of ``--repeats``, because other work on the machine only adds to it. Printed are the median of
-the solve's seconds, and median and largest of the cost in solves.
+For each problem, draws of rows from a population with several classes. Each is solved with ``expect=True`` and without;
+a time is the shortest of ``--repeats``, because other work on the machine only adds to it. Printed: the median of the
+solve's seconds, and median and largest of the cost in solves.
 
     python benchmarks/trust/expected_cost.py --rows 3000 --classes 5 --draws 11
 """

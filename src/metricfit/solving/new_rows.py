@@ -170,8 +170,8 @@ def with_expected(
     # Starting from the rules found on all rows, few calls are needed.
     again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=callback, verbose=0)
 
-    # What was chosen on all rows is not chosen again in the folds, where it would cost as much as fitting it: the family
-    # of the calibration, and that calibrated probabilities serve better than a direct search on the model's own.
+    # What was chosen on all rows is not chosen again in the folds, where the choice would take more time than the fit:
+    # the family of the calibration, and calibrated probabilities in place of a direct search on the model's own.
     report, rivals = result.calibration, result.policy.calibration is None
     families = SETTINGS if report is None else SETTINGS.only(report.family, report.cells_differ)
 

@@ -299,7 +299,7 @@ def _record(path: Path, passed: Passed, margins: list[float], count: int) -> Con
     records = []
     for c, test, margin in zip(path.problem.constraints, passed.tests, margins, strict=True):
         value = estimate(c.metric, seen).value
-        bound = _bound(c, value, decided, before, path.level, passed.error)
+        bound = _bound(path, c, value, decided, before, passed.error)
         records.append(
             ConstraintConfidence(
                 str(c), value, bound, c.limit, float(margin), test.p, test.test, test.approximate
@@ -309,7 +309,7 @@ def _record(path: Path, passed: Passed, margins: list[float], count: int) -> Con
 
 
 def _bound(
-    constraint: Constraint, value: float, decided: Decided, before: Decided, level: float, largest: float
+    path: Path, constraint: Constraint, value: float, decided: Decided, before: Decided, largest: float
 ) -> float:
     """Return the tightest limit that the same tests confirm, between the constraint's own limit and the estimate.
 
@@ -319,9 +319,9 @@ def _bound(
 
     def passes(place: int, limit: float) -> bool:
         claim = claims(replace(constraint, limit=limit), before.rows.axes, margins)[place]
-        return p_value(claim, decided, before, level).p <= largest
+        return p_value(claim, decided, before, path.level, path.lots).p <= largest
 
-    found = [test.p for test in each_tested(constraint, decided, before, level)]
+    found = [test.p for test in each_tested(constraint, decided, before, path.level, path.lots)]
     bound = value
     for place in sorted(range(len(found)), key=found.__getitem__, reverse=True):
         if passes(place, bound):
