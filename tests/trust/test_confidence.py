@@ -14,8 +14,9 @@ import metricfit as mf
 from metricfit.exceptions import UnconfirmedError
 from metricfit.oracles import Rows
 from metricfit.problem import Problem
-from metricfit.trust.confidence import FROZEN_SHARE, confirm, kept_apart
+from metricfit.trust.confidence import confirm
 from metricfit.trust.decided import Decided
+from metricfit.trust.held_out import FROZEN_SHARE, kept_apart
 from metricfit.trust.path import most_cautious
 
 
