@@ -104,7 +104,7 @@ def optimize(
         Also estimate what to expect on new rows, `Result.expected`: for each of three folds, the policy is fitted again
         on the other rows. This takes about as long as two or three more solves.
     confidence : float, optional
-        With 0.95, all constraints together hold on the population with this confidence: 85 % of the rows (75 % if a
+        With 0.95, all constraints together hold on the population with this confidence: 90 % of the rows (75 % if a
         class is rare in a group) are held out from the fit to test it, see `Result.confidence`. With 0.5 (or less), new
         rows break some constraint about as often as not: neither too bold nor too cautious. This is estimated by folds,
         and no rows are held out.

@@ -9,14 +9,14 @@ import numpy as np
 from metricfit.trust.expected import deal
 from metricfit.types import BoolArray, IntArray
 
-# Chosen on draws of 2,000 rows from populations other than those of benchmarks/trust. Of the shares 1/2, 3/5 and 3/4,
-# holding out 3/4 lost the least of the objective in five problems of six (three classes, a rare class, two groups; 12
-# to 16 draws). 17/20 lost less than 3/4 under two precision floors and a recall floor (24 draws each: .029, .049 and
-# .009 instead of .032, .055 and .010) and left 7 of 72 draws without an answer instead of 9. With the present choice of
-# starts, 17/20 left 2 draws without an answer and 9/10 left 10.
-FROZEN_SHARE, FROZEN_SHARE_OF_FEW = Fraction(17, 20), Fraction(3, 4)
-# This many rows of each class in each cell should be left to tune on. Under those floors 17/20 left 80 or more.
-# For equal opportunity of three and four groups it left 26 and 12, and more draws had no answer than with 3/4.
+# Held out is the largest of these shares that leaves ENOUGH_TUNING rows of each class in each cell to tune on, or else
+# the last one. Chosen on draws of 2,000 rows from populations other than those of benchmarks/trust. Of the shares 1/2,
+# 3/5 and 3/4, holding out 3/4 lost the least of the objective in five problems of six (three classes, a rare class, two
+# groups; 12 to 16 draws). 17/20 lost less than 3/4 under two precision floors and a recall floor (24 draws each: .029,
+# .049 and .009 instead of .032, .055 and .010). 9/10 lost less than 17/20 under three precision floors and a recall
+# floor (.066, .029, .035 and .006 instead of .071, .034, .040 and .007), but 4 of 115 draws had no answer instead of 1.
+FROZEN_SHARES = Fraction(9, 10), Fraction(17, 20), Fraction(3, 4)
+# For equal opportunity of three and four groups 17/20 left 26 and 12, and more draws had no answer than with 3/4.
 ENOUGH_TUNING = 50
 # If a model is fitted too, it needs more of the rows, so fewer are held out.
 MODEL_SHARE = Fraction(1, 3)
@@ -37,12 +37,12 @@ def frozen_share(labels: IntArray, cells: IntArray | None) -> Fraction:
 
     Examples
     --------
-    >>> [str(frozen_share(np.repeat([0, 1], [1000, rare]), None)) for rare in (400, 200)]
-    ['17/20', '3/4']
+    >>> [str(frozen_share(np.repeat([0, 1], [1000, rare]), None)) for rare in (500, 400, 200)]
+    ['9/10', '17/20', '3/4']
     """
-    stratum = _strata(labels, cells)
-    fewest = int(np.unique(stratum, return_counts=True)[1].min())
-    return FROZEN_SHARE if fewest * (1 - FROZEN_SHARE) >= ENOUGH_TUNING else FROZEN_SHARE_OF_FEW
+    fewest = int(np.unique(_strata(labels, cells), return_counts=True)[1].min())
+    enough = (share for share in FROZEN_SHARES if fewest * (1 - share) >= ENOUGH_TUNING)
+    return next(enough, FROZEN_SHARES[-1])
 
 
 def kept_apart(labels: IntArray, cells: IntArray | None, share: Fraction, seed: int = 0) -> BoolArray:
