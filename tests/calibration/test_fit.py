@@ -288,3 +288,24 @@ def test_probabilities_are_ordered_in_single_precision(kind):
     values = np.append(np.random.default_rng(0).random(3000) ** 6, [0.0, 1.0, 0.5, 0.5]).astype(kind)
     expected = np.argsort(values.astype(np.float32), kind="stable")
     np.testing.assert_array_equal(order_of(values), expected)
+
+
+@pytest.mark.parametrize("family", ["none", "temperature", "bias", "temperature_bias", "vector", "isotonic"])
+def test_one_family_is_fitted_as_among_all(family):
+    """Rich families start from temperature and bias, so that these are tried too."""
+    shapes = {
+        "temperature": {"steepness": 0.5},
+        "bias": {"bias": np.array([0.8, -0.5, -0.3])},
+        "temperature_bias": {"steepness": 0.6, "bias": np.array([0.8, -0.5, -0.3])},
+        "vector": {"matrix": np.diag([0.5, 1.0, 1.8])},
+    }
+    proba, labels = right(N, 3)
+    given = wrong(proba, **shapes.get(family, {}))
+    calibration, report = fit(given, labels, settings=SETTINGS.only(family, False))
+    assert {candidate.name for candidate in report.candidates} <= {"none", "temperature_bias", family}
+    assert calibration.family in ("none", "temperature_bias", family)
+    everything = fit(given, labels)[1]
+    if everything.family == family:
+        assert report.family == family
+        losses = [{c.name: c.log_loss for c in one.candidates}[family] for one in (report, everything)]
+        assert losses[0] == pytest.approx(losses[1], abs=1e-6)

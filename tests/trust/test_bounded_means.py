@@ -17,6 +17,23 @@ def test_binomial_by_hand():
     assert binomial(0, 3, 0.5) == 1.0
 
 
+@pytest.mark.parametrize(("rows", "share"), [(1, 0.7), (17, 0.3), (200, 0.8)])
+def test_with_a_coin_a_binomial_test_has_exactly_its_level(rows, share):
+    """For each number of hits, p <= level for coins up to a number: its mean over the hits is the level itself."""
+    hits = np.arange(rows + 1)
+    more, as_many = (np.array([binomial(h, rows, share, coin) for h in hits]) for coin in (0.0, 1.0))
+    for level in (0.01, 0.05, 0.5):
+        between = np.maximum(as_many - more, 1e-300)  # 0 for numbers of hits that never occur
+        coins = np.clip((level - more) / between, 0.0, 1.0)
+        assert stats.binom.pmf(hits, rows, share) @ coins == pytest.approx(level)
+        # A smaller share of hits, where the null hypothesis holds with room, is confirmed less often.
+        assert stats.binom.pmf(hits, rows, 0.9 * share) @ coins < level
+    # The p-value grows evenly with the coin, so that the coins that pass are those up to that number.
+    assert binomial(rows // 2, rows, share, 0.25) == pytest.approx(
+        0.75 * more[rows // 2] + 0.25 * as_many[rows // 2]
+    )
+
+
 def test_at_most_by_hand():
     assert at_most(0, 3, 0.5) == pytest.approx(0.125)
     assert at_most(1, 3, 0.5) == pytest.approx(0.5)

@@ -14,8 +14,9 @@ import metricfit as mf
 from metricfit.exceptions import UnconfirmedError
 from metricfit.oracles import Rows
 from metricfit.problem import Problem
-from metricfit.trust.confidence import FROZEN_SHARE, confirm, kept_apart
+from metricfit.trust.confidence import confirm
 from metricfit.trust.decided import Decided
+from metricfit.trust.held_out import FROZEN_SHARES, kept_apart
 from metricfit.trust.path import most_cautious
 
 
@@ -59,7 +60,7 @@ def test_the_result_says_how():
     assert 0.8 <= record.bound <= record.estimate
     assert record.p_value <= 0.05
     assert record.approximate == ""
-    assert result.confidence.rows == 2550
+    assert result.confidence.rows == 2700
     assert result.constraints[0].name == "recall(1) >= 0.8"
     there = result.policy.evaluate(PROBA[:3000], Y[:3000], "recall(1)")["value"][0]
     assert result.constraints[0].value == pytest.approx(there)
@@ -147,7 +148,7 @@ def test_differences_are_tightened_no_further_than_to_none():
 
 def test_the_bound_is_the_tightest_limit_that_passes():
     result = mf.optimize(PROBA[:3000], Y[:3000], "g_mean", [FLOOR], confidence=0.95)
-    kept = kept_apart(Y[:3000], None, FROZEN_SHARE)
+    kept = kept_apart(Y[:3000], None, FROZEN_SHARES[0])
     chances = result.policy.decision_proba(PROBA[:3000][kept])[Y[:3000][kept] == 1, 1]
     assert result.confidence.constraints[0].estimate == pytest.approx(chances.mean())
     if np.isin(chances, (0.0, 1.0)).all():
@@ -248,7 +249,7 @@ def test_a_class_of_few_rows_is_never_kept_apart_as_a_whole(rare):
     labels = np.append(rng.integers(0, 2, 300), np.full(rare, 2))
     cells = np.where(np.arange(labels.size) % 2, 1, 0)
     for seed in range(8):
-        kept = kept_apart(labels, cells, FROZEN_SHARE, seed)
+        kept = kept_apart(labels, cells, FROZEN_SHARES[0], seed)
         for cell, label in {*zip(cells.tolist(), labels.tolist(), strict=True)}:
             assert (~kept[(cells == cell) & (labels == label)]).any()
         assert kept.mean() == pytest.approx(0.85, abs=0.02)

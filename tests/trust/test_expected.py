@@ -142,3 +142,23 @@ def test_a_search_whose_answer_is_only_judged_is_as_good_without_few_rules():
     assert program.excess(many.u) <= 1e-7
     assert program.value(many.u) <= program.value(few.u) + 1e-6
     assert program.value(few.u) - few.outcome.bound <= 1e-4
+
+
+def test_folds_fit_what_was_chosen_on_all_rows(monkeypatch):
+    """The family of the calibration is not chosen again, and a direct search is made only if it was preferred."""
+    proba, y, _ = rows(3000)
+    sure = proba**2 / (proba**2).sum(axis=1, keepdims=True)
+    made = []
+
+    def watched(problem, given, options, **how):
+        found = search(problem, given, options, **how)
+        made.append((found.asked.report.candidates, how["rivals"]))
+        return found
+
+    monkeypatch.setattr("metricfit.solving.new_rows.search", watched)
+    result = mf.optimize(sure, y, "g_mean", expect=True)
+    assert result.calibration.family == "temperature_bias"
+    assert len(made) == 3
+    for candidates, rivals in made:
+        assert {candidate.name for candidate in candidates} == {"none", "temperature_bias"}
+        assert not rivals

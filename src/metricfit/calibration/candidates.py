@@ -62,13 +62,13 @@ def candidates(rows: FoldedRows, settings: Settings) -> Iterator[Entry]:
     nothing = families.Point(simple, np.zeros(simple.size))
     first = best = Fit(none, nothing, 0.0, float(rows.weights @ none.losses))
     for name in ("temperature", "bias")[: 2 if n <= settings.bias_classes else 1]:
-        if first.promises(Family(name), settings):
+        if name in settings.families and first.promises(Family(name), settings):
             fit = _fitted(Family(name), floor, first.point, rows, settings)
             yield fit.entry
             best = min(best, fit, key=_loss)
     # The family with temperature and bias starts from the better of the two, and shows what a floor does.
     plain, both, floors = best, Family("temperature_bias"), _floors(rows, settings)
-    if floors or best.promises(both, settings):
+    if floors or (both.name in settings.families and best.promises(both, settings)):
         plain = _fitted(both, floor, best.point, rows, settings)
         yield plain.entry
     for higher in floors:
@@ -84,7 +84,7 @@ def candidates(rows: FoldedRows, settings: Settings) -> Iterator[Entry]:
         ("dirichlet", Full, settings.matrix_ridges, settings.matrix_classes, n * n),
     )
     for name, make, ridges, most, size in makers:
-        if n > most or rows.effective < settings.rows_per_entry * size:
+        if n > most or name not in settings.families or rows.effective < settings.rows_per_entry * size:
             continue
         start = replace(plain, point=plain.point.within(make(plain.point.core.data)))
         for place, ridge in enumerate(ridges):
@@ -98,7 +98,8 @@ def candidates(rows: FoldedRows, settings: Settings) -> Iterator[Entry]:
             if place and worse:
                 break
             start = fit
-    if rows.effective >= settings.isotonic_rows * n and n <= settings.matrix_classes:
+    curved = "isotonic" in settings.families and n <= settings.matrix_classes
+    if curved and rows.effective >= settings.isotonic_rows * n:
         yield from _isotonic(rows, best.entry, settings)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,8 @@ class Settings:
 
     Attributes
     ----------
+    families : tuple of str
+        The families to try, beside probabilities as they are.
     folds : int
         Folds of the cross validation.
     errors : float
@@ -57,6 +59,7 @@ class Settings:
         that is worth a warning.
     """
 
+    families: tuple[str, ...] = ("temperature", "bias", "temperature_bias", "vector", "dirichlet", "isotonic")
     folds: int = 5
     errors: float = 0.7
     gain: float = 1e-4
@@ -91,6 +94,21 @@ class Settings:
     def choosing_rows(self, n: int) -> int:
         """Return the largest number of rows of n classes on which a calibration is chosen."""
         return max(self.least_rows, min(self.choice_rows, self.choice_entries // n))
+
+    def only(self, family: str, cells_differ: bool) -> Settings:
+        """Return settings that fit one family, beside the one that richer families start from.
+
+        Examples
+        --------
+        >>> SETTINGS.only("bias", False).families, SETTINGS.only("vector", False).families
+        (('bias',), ('temperature_bias', 'vector'))
+        """
+        simple = family in ("none", "temperature", "bias")
+        return replace(
+            self,
+            families=(family,) if simple else ("temperature_bias", family),
+            cell_entries=self.cell_entries if cells_differ else 0,
+        )
 
 
 SETTINGS = Settings()

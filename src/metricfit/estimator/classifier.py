@@ -65,7 +65,7 @@ class MetricClassifier(Decider):
         rule that is best for all rows together.
     confidence : float, optional
         With 0.95, all constraints together hold on the population with this confidence, see
-        `metricfit.trust.confidence`: a third of the rows (75 to 85 % for a frozen estimator) is held out from model and
+        `metricfit.trust.confidence`: a third of the rows (75 to 90 % for a frozen estimator) is held out from model and
         policy to test them. With 0.5, new rows break some constraint about as often as not; this is estimated by
         folds, see `metricfit.trust.by_folds`.
     randomize : {"hash", "draw", "never"}, default="hash"

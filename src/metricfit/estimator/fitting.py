@@ -27,8 +27,8 @@ from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.solving import confirmed, confirmed_by_folds, optimize, solve, with_expected
 from metricfit.trust.by_folds import EVEN
-from metricfit.trust.confidence import MODEL_SHARE, frozen_share, kept_apart
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
+from metricfit.trust.held_out import MODEL_SHARE, frozen_share, kept_apart
 from metricfit.types import FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from metricfit.calibration import Calibration, Report
+from metricfit.calibration import SETTINGS, Calibration, Report
+from metricfit.calibration import Settings as CalibrationSettings
 from metricfit.calibration import fit as fit_calibration
 from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays, Rows, strata
@@ -38,6 +39,8 @@ class PluginOracle(OracleBase):
         The calibration that was already applied to the probabilities of the rows, and how it was chosen.
     settings : Settings
         When compiled kernels and samples are worth their cost.
+    calibrating : calibration settings
+        How probabilities are calibrated.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class PluginOracle(OracleBase):
         calibration: Calibration | None = None,
         report: Report | None = None,
         settings: Settings = TUNED,
+        calibrating: CalibrationSettings = SETTINGS,
     ) -> None:
         if confusion not in get_args(Counting):
             raise ValueError(f"confusion must be 'labels', 'calibrated' or 'model', got {confusion!r}")
@@ -65,7 +69,7 @@ class PluginOracle(OracleBase):
         self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
         self.n_rows = len(rows)
         self.calibration, self.report = calibration, report
-        self.settings = settings
+        self.settings, self.calibrating = settings, calibrating
         self.margins = soft_margins(rows, threads) if self.exact else rows.margins()
         self._counted: RowArrays = rows.soft() if self.exact else rows
         self.engine: Engine = "auto"
@@ -110,7 +114,12 @@ class PluginOracle(OracleBase):
         some, rows = self.sample(), self.rows
         kind: Counting = "model" if self.exact else "labels"
         made, report = fit_calibration(
-            some.proba, some.labels, some.weights, some.cells, len(self.axes.cells)
+            some.proba,
+            some.labels,
+            some.weights,
+            some.cells,
+            len(self.axes.cells),
+            settings=self.calibrating,
         )
         if made.is_identity:  # the same rows: neither margins nor a sample are to be found out again
             same = copy(self)

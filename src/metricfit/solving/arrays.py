@@ -28,7 +28,8 @@ from metricfit.solving.door import solve
 from metricfit.solving.new_rows import confirmed, confirmed_by_folds, with_expected
 from metricfit.solving.unseen import with_overall
 from metricfit.trust.by_folds import EVEN
-from metricfit.trust.confidence import check_confidence, frozen_share, kept_apart
+from metricfit.trust.confidence import check_confidence
+from metricfit.trust.held_out import frozen_share, kept_apart
 
 
 def optimize(
@@ -103,7 +104,7 @@ def optimize(
         Also estimate what to expect on new rows, `Result.expected`: for each of three folds, the policy is fitted again
         on the other rows. This takes about as long as two or three more solves.
     confidence : float, optional
-        With 0.95, all constraints together hold on the population with this confidence: 85 % of the rows (75 % if a
+        With 0.95, all constraints together hold on the population with this confidence: 90 % of the rows (75 % if a
         class is rare in a group) are held out from the fit to test it, see `Result.confidence`. With 0.5 (or less), new
         rows break some constraint about as often as not: neither too bold nor too cautious. This is estimated by folds,
         and no rows are held out.

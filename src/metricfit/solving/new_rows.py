@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from metricfit.calibration import SETTINGS
 from metricfit.data.rows import Rows
 from metricfit.exceptions import CalibrationWarning
 from metricfit.methods import Record
@@ -169,8 +170,14 @@ def with_expected(
     # Starting from the rules found on all rows, few calls are needed.
     again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=callback, verbose=0)
 
+    # What was chosen on all rows is not chosen again in the folds, where the choice would take more time than the fit:
+    # the family of the calibration, and calibrated probabilities in place of a direct search on the model's own.
+    report, rivals = result.calibration, result.policy.calibration is None
+    families = SETTINGS if report is None else SETTINGS.only(report.family, report.cells_differ)
+
     def refit(some: Rows) -> Policy:
-        policy = search(problem, PluginOracle(some, kind, oracle.threads), again, simple=many).policy
+        given = PluginOracle(some, kind, oracle.threads, calibrating=families)
+        policy = search(problem, given, again, simple=many, rivals=rivals).policy
         assert isinstance(policy, Policy)
         return policy
 

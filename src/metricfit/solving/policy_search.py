@@ -51,10 +51,13 @@ class Found:
     asked: OracleBase
 
 
-def search(problem: Problem, given: OracleBase, options: Options, simple: bool = True) -> Found:
+def search(
+    problem: Problem, given: OracleBase, options: Options, simple: bool = True, rivals: bool = True
+) -> Found:
     """Return the best policy found for a problem on the rows of an oracle.
 
-    A policy that is only evaluated, and neither shown nor deployed, need not be ``simple``, a mixture of few rules.
+    A policy that is only evaluated, and neither shown nor deployed, need not be ``simple``, a mixture of few rules. For
+    ``rivals`` see `preferred`.
     """
     program = problem.bind(given.axes, given.margins)
     for limit in program.limits:
@@ -76,7 +79,7 @@ def search(problem: Problem, given: OracleBase, options: Options, simple: bool =
     history = outcome.history
     compares = asked is not given and outcome.status != "stopped"  # who has stopped it waits for nothing more
     if compares and isinstance(chosen, Guided) and isinstance(policy, Policy):
-        walk, best = preferred(problem, given, walk, policy, outcome.best, chosen.settings)
+        walk, best = preferred(problem, given, walk, policy, outcome.best, chosen.settings, rivals)
         if best is not outcome.best:
             policy, weights, u = policy_of(walk.program, walk, best)
             standing = Standing.of(walk.program, u)

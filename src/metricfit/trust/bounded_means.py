@@ -21,17 +21,24 @@ LEFT_OUT, GRID = 1e-10, 32
 TINY = 1e-9
 
 
-def binomial(hits: float, rows: float, share: float) -> float:
+def binomial(hits: float, rows: float, share: float, coin: float = 1.0) -> float:
     """Return the exact p-value of "a row is a hit with probability at most ``share``": at least this many hits.
+
+    The probability of exactly this many hits counts only by ``coin``. With a coin drawn uniformly from 0 to 1 the
+    p-value of rows with probability ``share`` is uniform too, and a test at .05 is wrong in .05 of the cases. With a
+    coin of 1 it is the usual p-value, wrong in .03 to .05 of the cases with some hundred rows.
 
     Examples
     --------
-    >>> round(binomial(10, 10, 0.9), 4), binomial(0, 0, 0.9)
-    (0.3487, 1.0)
+    >>> round(binomial(10, 10, 0.9), 4), round(binomial(10, 10, 0.9, coin=0.5), 4), binomial(0, 0, 0.9)
+    (0.3487, 0.1743, 1.0)
     """
     from scipy import special
 
-    return float(special.bdtrc(round(hits) - 1, round(rows), share)) if rows else 1.0
+    if not rows:
+        return 1.0
+    more, as_many = special.bdtrc([round(hits), round(hits) - 1], round(rows), share)
+    return float(more + coin * (as_many - more))
 
 
 def at_most(hits: float, rows: float, share: float) -> float:

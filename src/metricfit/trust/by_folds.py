@@ -28,9 +28,10 @@ from metricfit.intervals import Evidence, estimate
 from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims import Claim, claims
-from metricfit.trust.confidence import Confidence, ConstraintConfidence, check_rows
+from metricfit.trust.confidence import Confidence, ConstraintConfidence
 from metricfit.trust.decided import Decided
 from metricfit.trust.expected import FOLDS, deal, parts_of
+from metricfit.trust.held_out import check_rows
 from metricfit.trust.judgement import Judgement, judge
 from metricfit.trust.path import ROUNDING, Limits, Refit
 from metricfit.trust.room_of_claims import room_by_row, room_of

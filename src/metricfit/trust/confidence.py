@@ -16,7 +16,6 @@ A confidence of one half asks for no caution: see `metricfit.trust.by_folds`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,26 +27,13 @@ from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims import claims
 from metricfit.trust.decided import Decided
-from metricfit.trust.expected import deal
 from metricfit.trust.opposed import HALF, Line, line_of
 from metricfit.trust.p_values import Tested, p_value
 from metricfit.trust.path import BOLDEST, Path, Refit, each_tested
 from metricfit.trust.starts import SETTINGS, Rehearsal, Start
 from metricfit.trust.unconfirmed import unconfirmed
-from metricfit.types import BoolArray, FloatArray, IntArray
+from metricfit.types import FloatArray
 
-# Chosen on draws of 2,000 rows from populations other than those of benchmarks/trust. Of the shares 1/2, 3/5 and 3/4,
-# holding out 3/4 lost the least of the objective in five problems of six (three classes, a rare class, two groups; 12
-# to 16 draws). 17/20 lost less than 3/4 under two precision floors and a recall floor (24 draws each: .029, .049 and
-# .009 instead of .032, .055 and .010) and left 7 of 72 draws without an answer instead of 9. With the present choice of
-# starts, 17/20 left 2 draws without an answer and 9/10 left 10.
-FROZEN_SHARE, FROZEN_SHARE_OF_FEW = Fraction(17, 20), Fraction(3, 4)
-# This many rows of each class in each cell should be left to tune on. Under those floors 17/20 left 80 or more.
-# For equal opportunity of three and four groups it left 26 and 12, and more draws had no answer than with 3/4.
-ENOUGH_TUNING = 50
-# If a model is fitted too, it needs more of the rows, so fewer are held out.
-MODEL_SHARE = Fraction(1, 3)
-FEWEST = 40
 # Bisection steps between the limit and the estimate in the search for a confidence bound.
 HALVINGS = 10
 
@@ -111,52 +97,6 @@ def check_confidence(confidence: Any) -> None:
         raise ValueError(
             f"confidence must be None or a number between 0 and 1, such as 0.95; got {confidence!r}"
         )
-
-
-def check_rows(rows: int) -> None:
-    """Raise if there are too few rows to hold some of them out."""
-    if rows < FEWEST:
-        raise ValueError(
-            f"confidence: {rows} rows are too few to keep some of them apart; give at least {FEWEST}, or leave "
-            "confidence out"
-        )
-
-
-def frozen_share(labels: IntArray, cells: IntArray | None) -> Fraction:
-    """Return the share of rows to hold out if no model is fitted: less if a class has few rows in some cell.
-
-    Examples
-    --------
-    >>> [str(frozen_share(np.repeat([0, 1], [1000, rare]), None)) for rare in (400, 200)]
-    ['17/20', '3/4']
-    """
-    stratum = _strata(labels, cells)
-    fewest = int(np.unique(stratum, return_counts=True)[1].min())
-    return FROZEN_SHARE if fewest * (1 - FROZEN_SHARE) >= ENOUGH_TUNING else FROZEN_SHARE_OF_FEW
-
-
-def kept_apart(labels: IntArray, cells: IntArray | None, share: Fraction, seed: int = 0) -> BoolArray:
-    """Return which rows are held out: a share of every class in every cell, but never all of its rows.
-
-    Examples
-    --------
-    >>> labels = np.repeat([0, 1], [117, 3])
-    >>> [int(kept_apart(labels, None, Fraction(3, 4), seed)[labels == 1].sum()) for seed in range(4)]
-    [2, 2, 2, 2]
-    """
-    check_rows(len(labels))
-    fold = deal(labels, cells, share.denominator, seed)
-    kept: BoolArray = (fold >= 0) & (fold < share.numerator)
-    stratum = _strata(labels, cells)
-    one_of_each = np.unique(stratum, return_index=True)[1]
-    left = np.bincount(stratum[~kept], minlength=int(stratum.max()) + 1)
-    kept[one_of_each[left[stratum[one_of_each]] == 0]] = False
-    return kept
-
-
-def _strata(labels: IntArray, cells: IntArray | None) -> IntArray:
-    """Return a number for each class in each cell."""
-    return labels if cells is None else cells.astype(np.int64) * (int(labels.max()) + 1) + labels
 
 
 def confirm(
@@ -299,7 +239,7 @@ def _record(path: Path, passed: Passed, margins: list[float], count: int) -> Con
     records = []
     for c, test, margin in zip(path.problem.constraints, passed.tests, margins, strict=True):
         value = estimate(c.metric, seen).value
-        bound = _bound(c, value, decided, before, path.level, passed.error)
+        bound = _bound(path, c, value, decided, before, passed.error)
         records.append(
             ConstraintConfidence(
                 str(c), value, bound, c.limit, float(margin), test.p, test.test, test.approximate
@@ -309,7 +249,7 @@ def _record(path: Path, passed: Passed, margins: list[float], count: int) -> Con
 
 
 def _bound(
-    constraint: Constraint, value: float, decided: Decided, before: Decided, level: float, largest: float
+    path: Path, constraint: Constraint, value: float, decided: Decided, before: Decided, largest: float
 ) -> float:
     """Return the tightest limit that the same tests confirm, between the constraint's own limit and the estimate.
 
@@ -319,9 +259,9 @@ def _bound(
 
     def passes(place: int, limit: float) -> bool:
         claim = claims(replace(constraint, limit=limit), before.rows.axes, margins)[place]
-        return p_value(claim, decided, before, level).p <= largest
+        return p_value(claim, decided, before, path.level, path.lots).p <= largest
 
-    found = [test.p for test in each_tested(constraint, decided, before, level)]
+    found = [test.p for test in each_tested(constraint, decided, before, path.level, path.lots)]
     bound = value
     for place in sorted(range(len(found)), key=found.__getitem__, reverse=True):
         if passes(place, bound):

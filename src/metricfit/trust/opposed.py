@@ -118,7 +118,7 @@ class Line:
             path = self.rehearsal.path
             kept, before = (Decided.by(policy.result.policy, rows) for rows in (path.kept, path.tuning))
             claims = (self.rehearsal.claims[place] for place in np.flatnonzero(self.sides[side]))
-            tested = (p_value(claim, kept, before, path.level).p for claim in claims)
+            tested = (p_value(claim, kept, before, path.level, path.lots).p for claim in claims)
             self._p[policy, side] = max(tested, default=0.0)
         return self._p[policy, side]
 

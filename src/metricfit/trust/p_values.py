@@ -6,7 +6,7 @@ from collections.abc import Callable
 from heapq import heapify, heappush, heapreplace
 from itertools import pairwise
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from metricfit.trust.bounded_means import (
 )
 from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
 from metricfit.trust.decided import Decided
+from metricfit.trust.lots import Lots
 from metricfit.types import FloatArray
 
 # `_with_share` stops when its bound is at most CLOSE times the largest p-value found or NEGLIGIBLE times the allowed
@@ -41,7 +42,10 @@ class Tested(NamedTuple):
     approximate: str = ""
 
 
-def p_value(claim: Claim, kept: Decided, before: Decided, level: float) -> Tested:
+NO_COIN = Lots()
+
+
+def p_value(claim: Claim, kept: Decided, before: Decided, level: float, lots: Lots = NO_COIN) -> Tested:
     """Return the p-value of a claim.
 
     Parameters
@@ -54,6 +58,8 @@ def p_value(claim: Claim, kept: Decided, before: Decided, level: float) -> Teste
         The tuning rows, which determine which test to use and how much to bet.
     level : float
         The confidence asked for, above one half: which test needs the smallest margin depends on it.
+    lots : Lots
+        Random numbers that do not depend on the held-out rows.
 
     Returns
     -------
@@ -62,14 +68,14 @@ def p_value(claim: Claim, kept: Decided, before: Decided, level: float) -> Teste
     if isinstance(claim, SmoothClaim):
         return _smooth(claim, kept)
     if isinstance(claim, RateClaim):
-        return _rate(claim, kept, before, level)
+        return _rate(claim, kept, before, level, lots)
     if kept.rows.weights is not None:
         why = "weights have no sound test of differences between groups"
         return Tested(_gap_by_normal(claim, kept), "normal", why)
-    return _gap(claim, kept, before, level)
+    return _gap(claim, kept, before, level, lots)
 
 
-def _rate(claim: RateClaim, kept: Decided, before: Decided, level: float) -> Tested:
+def _rate(claim: RateClaim, kept: Decided, before: Decided, level: float, lots: Lots) -> Tested:
     x, z, w = kept.sums(claim.rate)
     sign, t = (1.0, claim.limit) if claim.sense == ">=" else (-1.0, claim.limit)
     reach = sign * (claim.rate.over - t * claim.rate.under)
@@ -77,8 +83,7 @@ def _rate(claim: RateClaim, kept: Decided, before: Decided, level: float) -> Tes
     if low >= 0:
         return Tested(0.0, "always true")
     if kept.rows.weights is None and np.isin(x, (0.0, 1.0)).all() and (z == 1.0).all() and 0 < t < 1:
-        hits = float(x.sum()) if sign > 0 else float((z - x).sum())
-        return Tested(binomial(hits, z.sum(), t if sign > 0 else 1 - t), "exact binomial")
+        return Tested(_hits(x, z, sign, t, level, lots), "exact binomial")
     x0, z0, w0 = before.sums(claim.rate)
     # The tuning rows, which are not part of the test, determine which of the valid tests needs the smallest margin: the
     # quantile of the test times its standard deviation.
@@ -91,7 +96,9 @@ def _rate(claim: RateClaim, kept: Decided, before: Decided, level: float) -> Tes
         needs["binomial of drawn decisions"] = _quantile("binomial", level) * drawn
     name = min(needs, key=needs.__getitem__)
     if name == "binomial of drawn decisions":
-        return Tested(_drawn_rate(x, z, sign, t), name)
+        # Drawn once, the hits among the rows in the denominator are binomial; x <= z, so that every hit is among them.
+        drawn_for = lots.each(z.size)[0]
+        return Tested(_hits(drawn_for < x, drawn_for < z, sign, t, level, lots), name)
     values = sign * w * (x - t * z)
     if name == "Bentkus":
         return Tested(bentkus(values, low, high), name)
@@ -105,14 +112,17 @@ def _quantile(test: str, level: float) -> float:
     return -NormalDist().inv_cdf((1 - level) / (np.e if test == "Bentkus" else 1.0))
 
 
-def _drawn_rate(x: FloatArray, z: FloatArray, sign: float, t: float) -> float:
-    """Draw the decisions of a mixture once; the hits among the rows in the denominator are then binomial."""
-    lots = np.random.default_rng(SEED).random(z.size)
-    made, hits = lots < z, float((lots < x).sum())  # x <= z, so a hit is always in the denominator
-    return binomial(hits, made.sum(), t) if sign > 0 else binomial(made.sum() - hits, made.sum(), 1 - t)
+def _hits(x: Any, z: Any, sign: float, t: float, level: float, lots: Lots) -> float:
+    """Return the binomial p-value of 0/1 numerators and denominators.
+
+    A coin alone confirms nothing: it is left out where the rows are so few that even hits only would not pass.
+    """
+    rows, share = float(z.sum()), t if sign > 0 else 1 - t
+    hits = float(x.sum()) if sign > 0 else rows - float(x.sum())
+    return binomial(hits, rows, share, lots.coin if share**rows <= 1 - level else 1.0)
 
 
-def _gap(claim: GapClaim, kept: Decided, before: Decided, level: float) -> Tested:
+def _gap(claim: GapClaim, kept: Decided, before: Decided, level: float, lots: Lots) -> Tested:
     first, second = (kept.sums(rate)[0] for rate in (claim.first, claim.second))
     if not first.size or not second.size:
         return Tested(1.0, "two-sample betting")
@@ -124,10 +134,12 @@ def _gap(claim: GapClaim, kept: Decided, before: Decided, level: float) -> Teste
     drawn = sum(mean * (1 - mean) / max(sample.size, 1) for mean, sample in zip(means, known, strict=True))
     binomials = claim.first.counts and _quantile("binomial", level) * np.sqrt(drawn) < bet
     kind = "two binomials of drawn decisions" if binomials else "two-sample betting"
+    one, two = lots.each(first.size, second.size)
+    hits = float((one < first).sum()), float((two < second).sum())
 
     def tested(limit: float) -> float:
         if binomials:
-            return _drawn_gap(first, second, limit)
+            return binomial_gap(hits, (first.size, second.size), limit)
         return betting(limit - _differences(first, second), limit - 1.0, limit - apart)
 
     if not claim.share:
@@ -181,13 +193,6 @@ def _with_share(
 
 def _error_of_mean(values: FloatArray) -> float:
     return float(values.std() / np.sqrt(values.size)) if values.size else np.inf
-
-
-def _drawn_gap(first: FloatArray, second: FloatArray, limit: float) -> float:
-    """Draw the decisions of a mixture once; the hits of both groups are then binomial."""
-    random = np.random.default_rng(SEED)
-    x, y = (float((random.random(sample.size) < sample).sum()) for sample in (first, second))
-    return binomial_gap((x, y), (first.size, second.size), limit)
 
 
 def _differences(first: FloatArray, second: FloatArray) -> FloatArray:

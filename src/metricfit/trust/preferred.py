@@ -34,13 +34,15 @@ def preferred(
     policy: Policy,
     best: Iterate,
     settings: Settings,
+    rivals: bool = True,
 ) -> tuple[Walk, Iterate]:
     """Return the preferred answer, with the walk that found it: that of the guided search, or a simpler rival.
 
     ``walk`` is the guided search, on calibrated probabilities; it has found ``best``, which is ``policy``. Rivals are
     plain rules, constant decisions and a direct search, on the model's own probabilities, which ``given`` counts by
     labels. Plain rules are not tuned, so the labels judge them fairly. The guided search looks better on these labels
-    than it is, and a direct search even more so.
+    than it is, and a direct search even more so. Without ``rivals``, a direct search is left out where it must be far
+    better to be preferred: without limits, or under limits on shares of decisions.
     """
     same = np.array_equal(walk.oracle.margins, given.margins)
     program = walk.program if same else problem.bind(given.axes, given.margins)
@@ -58,7 +60,7 @@ def preferred(
         found = _not_below(raw, _better_plain(raw), walk, best)
     found = _not_below(raw, _best_constant(raw), *found)
     # For metrics without a convex form the guided search is a direct search itself.
-    if found[0] is walk and searched and few and ColumnGeneration().refusal(program) is None:
+    if rivals and found[0] is walk and searched and few and ColumnGeneration().refusal(program) is None:
         return _unless_far_behind(raw, walk, best, settings.rows_by_luck * weights)
     return found
 
