@@ -75,3 +75,12 @@ def test_what_bends_has_no_affine_form():
     assert Sum(((1.0, bent), (1.0, entries(0, 1)))).affine is None
     assert Stack((entries(0, 1), bent)).affine is None
     assert Total(np.ones(1), bent).affine is None
+
+
+def test_largest_distance_needs_one_side_only():
+    stack = trees()["distances from a mean"]
+    other = Stack((*stack.parts[:-1], Sum(((-2.0, stack.parts[2]),))))
+    for points in np.random.default_rng(0).normal(size=(2, 5, WIDTH)):
+        for sides in (stack, other):
+            np.testing.assert_allclose(Largest(sides).value(points)[:, 0], sides.value(points).max(axis=1))
+            np.testing.assert_allclose(Largest(sides).value(points[0]), sides.value(points[0]).max())

@@ -23,7 +23,7 @@ from methods.truth import Case, Sample
 import metricfit as mf
 from metricfit.data.layout import statistic
 from metricfit.exceptions import Unsolved
-from metricfit.methods.master import cone, corners, master, quadratic
+from metricfit.methods.master import cone, corners, quadratic
 from metricfit.oracles import Oracle
 from metricfit.problem import Problem
 
@@ -64,7 +64,7 @@ class TestFailingSolvers:
 
         whole = quadratic.QuadraticProgram.minimise
         monkeypatch.setattr(quadratic.QuadraticProgram, "minimise", breaks(whole))
-        monkeypatch.setattr(master, "solve_cone", breaks(cone.solve_cone))
+        monkeypatch.setattr(cone.ConeMaster, "solve", breaks(cone.ConeMaster.solve))
 
     NAMES = (
         "g_mean",

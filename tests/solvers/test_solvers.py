@@ -13,6 +13,9 @@ from scipy.optimize import linprog
 
 import metricfit
 from metricfit.exceptions import Unsolved
+from metricfit.functions.expression import Entries
+from metricfit.functions.extremes import Largest
+from metricfit.functions.sums import Sum, Total
 from metricfit.solvers import cone, qp
 from metricfit.solvers.attempts import first_solved, solving
 from metricfit.solvers.lp import LinearProgram
@@ -85,6 +88,21 @@ class TestLinear:
         program.add_columns(system[:, [4]], np.zeros(1), np.ones(1))
         check(-random.uniform(0.5, 1, 7), 12, np.append(left, 4))
 
+    def test_a_corner_stays_when_its_loose_rows_are_taken_out(self):
+        random = np.random.default_rng(2)
+        system, right = random.uniform(0, 1, (30, 6)), random.uniform(1, 2, 30)
+        program, cost = LinearProgram(np.zeros(6), np.ones(6)), -random.uniform(0.5, 1, 6)
+        program.add_rows(system, np.full(30, -np.inf), right)
+        x, multipliers = program.minimise(cost)
+        loose = program.loose_rows()
+        assert 24 <= loose.sum() < 30
+        assert np.all(loose[system @ x < right - 1e-6])
+        program.remove_rows(np.flatnonzero(loose))
+        again, fewer = program.minimise(cost)
+        np.testing.assert_allclose(again, x, atol=1e-9)
+        np.testing.assert_allclose(fewer, multipliers[~loose], atol=1e-9)
+        assert program.solver.getInfo().simplex_iteration_count == 0
+
     def test_none(self):
         program = LinearProgram(np.zeros(1), np.ones(1))
         program.add_rows(np.ones((1, 1)), np.array([2.0]), np.array([np.inf]))
@@ -123,6 +141,20 @@ class TestCone:
         )
         with pytest.raises(Unsolved, match="infeasible"):
             cone.solve(cp.Problem(cp.Minimize(cp.norm(x)), [x >= 1, cp.sum(x) <= 1]), x)
+
+    def test_one_translation_for_all_mixtures(self):
+        """The least u0 where u1 is at most .7, of mixtures of two columns, then of three."""
+        u = Entries(0, 2, np.zeros(2), np.ones(2))
+        goal, limit = Total(np.array([1.0, 0.0]), u), Sum(((1.0, Largest(u)),), -0.7)
+        program = cone.ConeProgram(goal, [limit], 2)
+        for columns, room, best in ((np.eye(2), 0.0, 0.3), (np.eye(2), 0.1, 0.4), (np.eye(2, 3), 0.0, 0.0)):
+            count = columns.shape[1]
+            alpha = program.minimise(room, columns, np.zeros(2), sp.csr_array(np.ones((1, count))))
+            assert (columns @ alpha)[0] == pytest.approx(best, abs=1e-8)
+            assert alpha.sum() == pytest.approx(1, abs=1e-8)
+            assert float(program.limits[0].dual_value[0]) == pytest.approx(1 if count == 2 else 0, abs=1e-6)
+        with pytest.raises(Unsolved):
+            program.minimise(0.3, np.eye(2), np.zeros(2), sp.csr_array(np.ones((1, 2))))
 
 
 def test_nobody_else_calls_a_solver():

@@ -45,7 +45,7 @@ class Affine:
         """Return the values at ``u``, one or many."""
         if u.ndim > 1:  # at many points it pays to gather the entries that are read
             entries, table = self._read
-            return np.asarray((table @ u[..., entries].T).T + self.constant)
+            return np.asarray((table @ u.T[entries] + self.constant[:, None]).T)
         table = self._tables[0]
         return np.asarray(table @ u[: table.shape[1]] + self.constant)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from metricfit.functions.curvature import Curvature, of_maximum
 from metricfit.functions.expression import NO_THETA, Node, Theta
-from metricfit.functions.sums import Stack, negative
+from metricfit.functions.sums import Stack, Sum, negative
 from metricfit.types import FloatArray
 
 
@@ -35,7 +36,23 @@ class Largest(Node):
         chosen[values.size - 1 - int(np.argmax(values[::-1]))] = 1.0
         return chosen
 
+    @cached_property
+    def _signed(self) -> Node | None:
+        """The first half of the parts, if the other half are their negatives: half as much to compute."""
+        parts = self.part.parts if isinstance(self.part, Stack) else ()
+        half = len(parts) // 2
+        opposite = (
+            isinstance(other, Sum)
+            and len(other.terms) == 1
+            and other.terms[0] == (-1.0, one)
+            and not other.constant
+            for one, other in zip(parts[:half], parts[half:], strict=False)
+        )
+        return Stack(parts[:half]) if parts and len(parts) == 2 * half and all(opposite) else None
+
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
+        if self._signed is not None and self not in theta:
+            return np.asarray(np.abs(self._signed.value(u, theta)).max(axis=-1))[..., None]
         values = self.part.value(u, theta)
         return np.asarray(values @ theta[self] if self in theta else values.max(axis=-1))[..., None]
 

@@ -17,6 +17,7 @@ from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.fewer_rules import fewer_rules
 from metricfit.methods.master.generation import generate
 from metricfit.methods.master.head_start import head_start
+from metricfit.methods.master.master import Master
 from metricfit.methods.starts import first_rules
 from metricfit.problem import Program
 
@@ -40,14 +41,14 @@ class ColumnGeneration(Method):
         head_start(self, program, walk)
         first_rules(program, walk)
         columns = Columns(program, walk.vertices)
-        start: Iterate | None = None
+        start, master = None, Master(program, walk)
         if program.limits:
-            for start in feasibility.reach(program, walk, columns):
+            for start in feasibility.reach(program, walk, columns, master):
                 yield start
             if start is not None and program.excess(start.u) > FEASIBLE:
                 return
         worst = False
-        for iterate in generate(program, walk, columns, start):
+        for iterate in generate(program, walk, columns, start, master=master):
             worst = program.value(iterate.u) >= program.highest_value
             yield replace(iterate, settled=False) if worst else iterate
         if worst:

@@ -125,10 +125,10 @@ class Guided(Method):
             elif min(map(program.excess, walk.vectors)) > FEASIBLE:
                 yield from mixed_within(program, walk, Profile(program), self.settings.polished)
             return
-        columns, start = Columns(program, walk.vertices), None
-        for start in feasibility.reach(program, walk, columns):
+        columns, start, master = Columns(program, walk.vertices), None, Master(program, walk)
+        for start in feasibility.reach(program, walk, columns, master):
             yield start
-        master, lines, priced = Master(program, walk), Lines(walk, self.settings), 0
+        lines, priced = Lines(walk, self.settings), 0
         alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
         solution = None
         while True:

@@ -27,7 +27,7 @@ from metricfit.data.layout import Layout, expand, statistic
 from metricfit.data.rows import Rows
 from metricfit.kernels.counting import decide
 from metricfit.problem import Program
-from metricfit.types import FloatArray, IntArray
+from metricfit.types import BoolArray, FloatArray, IntArray
 
 # The search between two rules: how many values of t are tried at a time, how often the interval around the best one is
 # searched more finely, and how often each cell is visited.
@@ -128,35 +128,37 @@ class Cell:
         left by the rows for which another was nearly as cheap; so the rows that change are known without deciding all.
         """
         costs, mass = self.every.costs(loss), self.every.mass
-        rows = np.arange(len(mass))
+        n, k, rows = self.axes.n, self.axes.k, np.arange(len(mass))
         made = cheapest(costs)
         least = costs[rows, made]
         others = costs.copy()
         others[rows, made] = np.inf
         second = cheapest(others)
-        n, k = self.axes.n, self.axes.k
-        found: list[tuple[int, float]] = []
-        changes = [np.zeros((0, n, k))]
-        for j in range(k) if k > 1 else ():
-            out, mine = np.flatnonzero(made != j), np.flatnonzero(made == j)
-            sides = (
-                (out, costs[out, j] - least[out], made[out], np.full(out.size, j), -1.0),
-                (mine, others[mine, second[mine]] - least[mine], made[mine], second[mine], 1.0),
+        # For each decision, how far rows are from taking it, and how far its own rows are from leaving it.
+        away = np.full((k, 2, rows.size), np.inf)
+        away[:, 0] = (others - least[:, None]).T
+        away[made, 1, rows] = others[rows, second] - least
+        order, near, ends, new = _nearest(away)
+        if not new.any():
+            return [], np.zeros((0, self.table.shape[0]))
+        column, side, count = np.nonzero(new)
+        last = ends[column, side, count]
+        steps = np.where(side == 0, -1, 1) * (near[column, side, last - 1] + near[column, side, last]) / 2
+        # A row belongs to the first number of changed rows that includes it, and thereby to all larger ones.
+        group = (ends[..., None] <= np.arange(order.shape[-1])).sum(axis=2)
+        *line, place = np.nonzero(group < ends.shape[-1])
+        which = line[0], line[1], group[*line, place]
+        row = order[*line, place]
+        taken = np.where(line[1] == 0, line[0], second[row])
+        change = np.zeros((*ends.shape, n, k))
+        for decision, sign in ((taken, 1.0), (made[row], -1.0)):
+            flat = np.ravel_multi_index((*which, decision), (*ends.shape, k))
+            change += sign * _summed(flat, mass[row], ends.size * k).reshape(*ends.shape, k, n).swapaxes(
+                -1, -2
             )
-            for some, away, left, taken, sign in sides:
-                order, ends = _nearest(away)
-                if not ends.size:
-                    continue
-                found += [(j, sign * (away[order[e - 1]] + away[order[e]]) / 2) for e in ends]
-                order = order[: ends[-1]]
-                which = np.searchsorted(ends, np.arange(order.size), side="right")
-                step = np.zeros((ends.size, k, n))
-                np.add.at(step, (which, taken[order]), mass[some[order]])
-                np.subtract.at(step, (which, left[order]), mass[some[order]])
-                changes.append(step.cumsum(axis=0).swapaxes(1, 2))
-        tensors = np.concatenate(changes)
-        counted = statistic(tensors, self.layout, self.axes).reshape(len(found), self.table.shape[1])
-        return found, self._share(counted)
+        tensors = change.cumsum(axis=2)[new]
+        counted = statistic(tensors, self.layout, self.axes).reshape(last.size, self.table.shape[1])
+        return list(zip(column.tolist(), steps.tolist(), strict=True)), self._share(counted)
 
     def moved(self, loss: FloatArray, column: int, step: float) -> tuple[FloatArray, FloatArray]:
         """Return a loss with one column moved, and what the cell then adds to u."""
@@ -166,15 +168,36 @@ class Cell:
         return loss, self._share(self.every.counted(made))[0]
 
 
-def _nearest(away: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return the nearest rows in order, and the numbers of rows that can change at once: equally near ones together."""
-    most = min(MOVED[-1] + 1, away.size)
-    order = np.argpartition(away, most - 1)[:most] if most < away.size else np.arange(away.size)
-    order = order[np.argsort(away[order], kind="stable")]
-    near = away[order]
-    counts = np.array([count for count in MOVED if count < near.size], np.int64)
-    ends = np.unique(np.searchsorted(near, near[counts - 1], side="right"))
-    return order, ends[ends < near.size]
+def _summed(place: IntArray, parts: FloatArray, size: int) -> FloatArray:
+    """Return the sum of the rows of ``parts`` at each of ``size`` places."""
+    width = parts.shape[1]
+    flat = (place[:, None] * width + np.arange(width)).ravel()
+    return np.asarray(np.bincount(flat, parts.ravel(), size * width).reshape(size, width), float)
+
+
+def _nearest(away: FloatArray) -> tuple[IntArray, FloatArray, IntArray, BoolArray]:
+    """Return what is nearest along the last axis, and how much of it can change at once: equally near rows together.
+
+    Returns
+    -------
+    order, near : arrays
+        Places in ascending order, and how far away they are; infinite ones never change.
+    ends, new : arrays
+        Numbers of rows that can change at once, one for each of `MOVED`, and which of them differ from the one before
+        and leave a row unchanged.
+    """
+    most = min(MOVED[-1] + 1, away.shape[-1])
+    if most < away.shape[-1]:
+        order: IntArray = np.argpartition(away, most - 1)[..., :most]
+    else:
+        order = np.broadcast_to(np.arange(most), away.shape)
+    order = np.take_along_axis(order, np.argsort(np.take_along_axis(away, order, -1), kind="stable"), -1)
+    near = np.take_along_axis(away, order, -1)
+    counts = np.array([count for count in MOVED if count <= most], np.int64)
+    ends = (near[..., None, :] <= near[..., counts - 1, None]).sum(axis=-1)
+    new = ends < np.isfinite(near).sum(axis=-1, keepdims=True)
+    new[..., 1:] &= ends[..., 1:] != ends[..., :-1]
+    return order, near, ends, new
 
 
 def cheapest(costs: FloatArray) -> IntArray:

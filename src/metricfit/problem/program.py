@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 # Up to this many entries of u, what cells and columns add to it is stored in dense arrays.
 NARROW = 64
+# Constraints are evaluated at so many points at once that these have about this many entries: larger temporary arrays
+# cost more in new memory than in arithmetic (for 30 groups x 8 classes, three times as much).
+BLOCK = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +193,12 @@ class Program:
 
     def violations(self, points: FloatArray) -> FloatArray:
         """Return the largest violation at each of many u, the rows of a matrix."""
-        each = [limit.violations(points) for limit in self.limits]
-        return np.max(each, axis=0) if each else np.full(len(points), -np.inf)
+        if not self.limits:
+            return np.full(len(points), -np.inf)
+        size = max(1, BLOCK // self.constant.size)
+        blocks = (points[start : start + size] for start in range(0, len(points), size))
+        found = [np.max([limit.violations(block) for limit in self.limits], axis=0) for block in blocks]
+        return np.concatenate([np.zeros(0), *found])
 
     def missed(self, u: FloatArray) -> tuple[float, float]:
         """Return `excess` and `violation`, for the price of one."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from metricfit.functions.matrices import row_lists
 from metricfit.solvers.attempts import TOLERANCE, read, solving
-from metricfit.types import FloatArray, IntArray
+from metricfit.types import BoolArray, FloatArray, IntArray
 
 # A corner stays feasible when costs change or columns are added, its multipliers do when rows are added: the primal
 # simplex method continues from it in the first case, the dual in the second. The other takes three times as long.
@@ -31,7 +31,7 @@ class LinearProgram:
     def __init__(self, low: FloatArray, high: FloatArray) -> None:
         import highspy
 
-        self.optimal = highspy.HighsModelStatus.kOptimal
+        self.optimal, self.basic = highspy.HighsModelStatus.kOptimal, highspy.HighsBasisStatus.kBasic
         self.solver: Any = highspy.Highs()
         for option, value in {
             "output_flag": False,
@@ -52,6 +52,15 @@ class LinearProgram:
         self.solver.setOptionValue(*DUAL)
         starts, places, values = row_lists(system)
         self.solver.addRows(lowest.size, lowest, highest, values.size, starts, places, values)
+
+    def loose_rows(self) -> BoolArray:
+        """Return which rows do not hold the last corner in place: it stays one when they are taken out."""
+        return np.array([status == self.basic for status in self.solver.getBasis().row_status], bool)
+
+    def remove_rows(self, places: IntArray) -> None:
+        """Take rows out."""
+        if places.size:
+            self.solver.deleteRows(places.size, places.astype(np.int32))
 
     def remove_columns(self, places: IntArray) -> None:
         """Take unknowns out."""

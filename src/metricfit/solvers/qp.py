@@ -16,6 +16,17 @@ from metricfit.types import FloatArray
 DENSE_ROW = 16.0
 
 
+def accurate() -> Any:
+    """Return Clarabel's settings: quiet and accurate."""
+    import clarabel
+
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+    settings.max_threads = 1  # more of them take longer for programs of this size
+    return settings
+
+
 def minimise(
     quadratic: Any, linear: FloatArray, system: Any, right: FloatArray, equations: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -49,10 +60,7 @@ def minimise(
     """
     import clarabel
 
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
-    settings.max_threads = 1  # more of them take longer for programs of this size
+    settings = accurate()
     system = by_columns(system)
     if np.bincount(system.indices).max(initial=0) > DENSE_ROW * np.sqrt(sum(system.shape)):
         settings.direct_solve_method = "qdldl"

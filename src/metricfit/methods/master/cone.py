@@ -14,51 +14,47 @@ from metricfit.methods.base import FEASIBLE
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.mixtures import SPARE
 from metricfit.problem import Program
-from metricfit.solvers import cone
+from metricfit.solvers.cone import ConeProgram
 from metricfit.types import FloatArray
 
 # Margins to every limit, tried in turn until the answer keeps the constraints.
 ROOMS = (SPARE, 5 * SPARE, 25 * SPARE, 0.0)
 
 
-def solve_cone(program: Program, goal: Node, columns: Columns) -> Solution:
-    """Minimise a convex goal over mixtures of the columns; constraints are kept with a margin if possible.
+class ConeMaster:
+    """Minimises a convex goal over mixtures of columns within the limits of a program."""
 
-    Where the solver is not accurate enough to keep them, a larger margin makes up for it.
-    """
-    found: list[Solution] = []
-    for spare in ROOMS if program.limits else (0.0,):
-        with suppress(Unsolved):
-            found.append(_solve(program, goal, columns, spare))
-            if program.excess(found[-1].u) <= FEASIBLE:
-                return found[-1]
-    if not found:
-        raise Unsolved("no cone program was solved")
-    return min(found, key=lambda solution: program.excess(solution.u))
+    def __init__(self, program: Program, goal: Node) -> None:
+        self.program = program
+        self.form = ConeProgram(goal, program.bounds, program.constant.size)
+        self.rooms: tuple[float, ...] = ROOMS if program.limits else (0.0,)
 
+    def solve(self, columns: Columns) -> Solution:
+        """Return the best mixture; constraints are kept with a margin if possible.
 
-def widened_cone(program: Program, goal: Node, columns: Columns, room: float) -> Solution:
-    """Minimise a convex goal over mixtures that may break every limit by ``room``."""
-    return _solve(program, goal, columns, -room)
+        Where the solver is not accurate enough to keep them, a larger margin makes up for it. Margins that failed are
+        not tried again: a limit without interior points (a divergence of at most 0) can never be kept with one.
+        """
+        found: list[Solution] = []
+        for place, room in enumerate(self.rooms):
+            with suppress(Unsolved):
+                found.append(self.with_room(columns, room))
+                if self.program.excess(found[-1].u) <= FEASIBLE:
+                    self.rooms = self.rooms[place:]
+                    return found[-1]
+        if not found:
+            raise Unsolved("no cone program was solved")
+        return min(found, key=lambda solution: self.program.excess(solution.u))
 
-
-def _solve(program: Program, goal: Node, columns: Columns, spare: float) -> Solution:
-    import cvxpy as cp
-
-    count, cells = len(columns), len(program.axes.cells)
-    alpha, u = cp.Variable(count, nonneg=True), cp.Variable(program.constant.size)
-    translate = cone.Translator(u)
-    objective = translate.of(goal)
-    convexity = sp.csr_array((np.ones(count), (columns.cell, np.arange(count))), shape=(cells, count))
-    limits = [translate.of(node) <= -spare for node in program.bounds]
-    mixture = [u == columns.matrix @ alpha + program.constant, convexity @ alpha == 1]
-    problem = cp.Problem(cp.Minimize(cp.sum(objective)), mixture + translate.constraints + limits)
-    cone.solve(problem, alpha)
-    weights = columns.normalised(np.asarray(alpha.value))
-    theta: dict[Largest, FloatArray] = {}
-    for largest, constraint in translate.maxima.items():
-        share = np.maximum(np.ravel(constraint.dual_value), 0.0)
-        if share.sum() > 0:
-            theta[largest] = share / share.sum()
-    multipliers = tuple(np.maximum(np.ravel(limit.dual_value), 0.0) for limit in limits)
-    return Solution(weights, columns.u(weights), multipliers, theta)
+    def with_room(self, columns: Columns, room: float) -> Solution:
+        """Return the best mixture that keeps every limit with some room; negative room is by how much it may break."""
+        count, cells = len(columns), len(self.program.axes.cells)
+        sums = sp.csr_array((np.ones(count), (columns.cell, np.arange(count))), shape=(cells, count))
+        weights = columns.normalised(self.form.minimise(room, columns.matrix, self.program.constant, sums))
+        theta: dict[Largest, FloatArray] = {}
+        for largest, constraint in self.form.maxima.items():
+            share = np.maximum(np.ravel(constraint.dual_value), 0.0)
+            if share.sum() > 0:
+                theta[largest] = share / share.sum()
+        multipliers = tuple(np.maximum(np.ravel(limit.dual_value), 0.0) for limit in self.form.limits)
+        return Solution(weights, columns.u(weights), multipliers, theta)

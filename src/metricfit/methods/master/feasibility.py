@@ -10,7 +10,7 @@ from math import comb
 
 import numpy as np
 
-from metricfit.exceptions import InfeasibleError
+from metricfit.exceptions import InfeasibleError, Unsolved
 from metricfit.functions.expression import Constant, Node
 from metricfit.functions.extremes import Largest
 from metricfit.functions.sums import Stack, Sum
@@ -64,9 +64,18 @@ def add_constants(program: Program, walk: Walk, columns: Columns) -> None:
             columns.add(walk.add(vertex), vertex)
 
 
-def reach(program: Program, walk: Walk, columns: Columns) -> Iterator[Iterate]:
-    """Yield iterates until one keeps all constraints; raise `InfeasibleError` when none can."""
+def reach(program: Program, walk: Walk, columns: Columns, goal: Master | None = None) -> Iterator[Iterate]:
+    """Yield iterates until one keeps all constraints; raise `InfeasibleError` when none can.
+
+    ``goal`` is the master problem to be solved next, if there is one. A linear program finds out by itself whether a
+    mixture of the columns keeps the constraints, and is then solved already; other problems need a feasible start.
+    """
     add_constants(program, walk, columns)
+    if goal is not None and goal.is_linear:
+        with suppress(Unsolved):
+            solved = goal.solve(columns, np.ones(len(columns)))
+            yield Iterate(columns.weights(solved.alpha, len(walk.vertices)), solved.u)
+            return
     first = phase_one(program, program.limits)
     best, bound, nearest = np.inf, -np.inf, program.uniform(walk.oracle.margins)
     master = Master(first, walk)

@@ -32,9 +32,11 @@ THRESHOLDS = (0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6)
 def fewer_rules(program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
     """Return a mixture of few of the rules that is at most ``slack`` worse and keeps the constraints.
 
-    If the walk does not ask for few rules, the mixture stays as it is.
+    If the walk does not ask for few rules, the mixture stays as it is; so does a corner of a linear program, the best
+    mixture already, if nothing may be lost.
     """
-    if not walk.simplifies:
+    master = Master(program, walk)
+    if not walk.simplifies or (slack <= 0 and master.is_linear):
         return best
     columns = Columns(program)
     for place in np.flatnonzero(best.weights[:, : len(walk.vertices)].any(axis=0)):
@@ -58,7 +60,7 @@ def fewer_rules(program: Program, walk: Walk, best: Iterate, slack: float) -> It
         fewer, found = columns.copy(), None
         fewer.keep(tried[half])
         with suppress(Unsolved):
-            found = Master(program, walk).solve(fewer, alpha[tried[half]])
+            found = master.solve(fewer, alpha[tried[half]])
         if found is not None and good(found.u):
             made = replace(best, weights=fewer.weights(found.alpha, len(walk.vertices)), u=found.u)
             tried = tried[:half]

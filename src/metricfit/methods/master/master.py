@@ -19,7 +19,7 @@ from metricfit.functions.levels import at_most
 from metricfit.functions.sums import Stack, negative
 from metricfit.methods.base import Walk
 from metricfit.methods.master.columns import Columns, Solution
-from metricfit.methods.master.cone import solve_cone, widened_cone
+from metricfit.methods.master.cone import ConeMaster
 from metricfit.methods.master.corners import Corners
 from metricfit.methods.master.curve import Curve, CurvedAndLinear, smooth_parts
 from metricfit.methods.master.mixtures import SPARE
@@ -49,6 +49,12 @@ class Master:
             return self._convex(self.program.objective, columns, alpha)
         return self._dinkelbach(columns, alpha)
 
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether the problem is a linear program, so that its solutions are corners."""
+        convex = self.program.curvature.is_convex
+        return convex and self._flat_limits and self._parts is not None and not self._parts.smooth
+
     @property
     def ways(self) -> int:
         """How many other ways of solving can be tried when the multipliers bring no new column."""
@@ -59,7 +65,7 @@ class Master:
 
         A curved limit without interior points (a divergence of at most 0) has no multipliers of its own.
         """
-        found = widened_cone(self.program, self.program.objective, columns, WIDENED[turn])
+        found = self._cone.with_room(columns, -WIDENED[turn])
         alpha = columns.normalised(alpha)
         return replace(found, alpha=alpha, u=columns.u(alpha), touched=found.u)
 
@@ -87,7 +93,8 @@ class Master:
             return self._cheapest(goal, columns, alpha)
         parts = self._parts if goal is self.program.objective else smooth_parts(goal)
         if parts is None or not self._flat_limits:
-            return solve_cone(self.program, goal, columns)
+            cone = self._cone if goal is self.program.objective else ConeMaster(self.program, goal)
+            return cone.solve(columns)
         return self._newton(parts, columns, alpha) if parts.smooth else self._corner(parts, columns, alpha)
 
     def _cheapest(self, goal: Node, columns: Columns, alpha: FloatArray) -> Solution:
@@ -103,6 +110,10 @@ class Master:
     @cached_property
     def _parts(self) -> CurvedAndLinear | None:
         return smooth_parts(self.program.objective)
+
+    @cached_property
+    def _cone(self) -> ConeMaster:
+        return ConeMaster(self.program, self.program.objective)
 
     @cached_property
     def _curve(self) -> Curve:
