@@ -151,6 +151,9 @@ class FromZeroOne(OracleBase):
             loss[:, 0] = -1.0
         return self.asked(loss, layout)
 
+    def confusion(self, losses: np.ndarray, weights: np.ndarray, layout: str) -> np.ndarray:
+        return self.asked.confusion(losses, weights, layout)
+
 
 def iterates(method: str, name: str, constraints: object, steps: int = 300, calls: int = 400) -> np.ndarray:
     """Return (C00, C11) of the first iterates of a method on the exact distribution."""
