@@ -74,8 +74,10 @@ def reach(program: Program, walk: Walk, columns: Columns, goal: Master | None = 
     if goal is not None and goal.is_linear:
         with suppress(Unsolved):
             solved = goal.solve(columns, np.ones(len(columns)))
-            yield Iterate(columns.weights(solved.alpha, len(walk.vertices)), solved.u)
-            return
+            # Shares of weight below the solver's tolerance may break a limit that it calls kept.
+            if program.excess(solved.u) <= FEASIBLE:
+                yield Iterate(columns.weights(solved.alpha, len(walk.vertices)), solved.u)
+                return
     first = phase_one(program, program.limits)
     best, bound, nearest = np.inf, -np.inf, program.uniform(walk.oracle.margins)
     master = Master(first, walk)
