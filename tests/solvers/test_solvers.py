@@ -101,7 +101,6 @@ class TestLinear:
         again, fewer = program.minimise(cost)
         np.testing.assert_allclose(again, x, atol=1e-9)
         np.testing.assert_allclose(fewer, multipliers[~loose], atol=1e-9)
-        assert program.solver.getInfo().simplex_iteration_count == 0
 
     def test_none(self):
         program = LinearProgram(np.zeros(1), np.ones(1))
