@@ -83,17 +83,22 @@ def binomial_gap(hits: tuple[float, float], rows: tuple[float, float], limit: fl
     second = np.linspace(low, high, GRID)[:, None]
     first_hits, first_chances = _likely(int(n), second + limit)
     second_hits, second_chances = _likely(int(m), second)
-    seen = _in_errors(x, y, n, m, limit)
-    as_small = _in_errors(first_hits[:, None], second_hits, n, m, limit) <= seen + TINY
+    seen = (x / n - y / m - limit) / _error_of_gap(x + y, n, m, limit)
+    # The error depends on the sum of both hits alone: entry (i, j) of the view below is that of the sum number i + j.
+    sums = first_hits[0] + second_hits[0] + np.arange(first_hits.size + second_hits.size - 1)
+    largest = np.lib.stride_tricks.sliding_window_view(
+        (seen + TINY) * _error_of_gap(sums, n, m, limit), second_hits.size
+    )
+    as_small = first_hits[:, None] / n - (second_hits / m + limit) <= largest
     both_so = ((first_chances @ as_small.astype(float)) * second_chances).sum(axis=1)
     return float(min(1.0, both_so.max() + LEFT_OUT))
 
 
-def _in_errors(x: Any, y: Any, n: float, m: float, limit: float) -> Any:
-    """Return by how many standard errors (at shares ``limit`` apart) a difference of shares is above the limit."""
-    second = np.clip((x + y - limit * n) / (n + m), 0.5 / (n + m), 1 - limit - 0.5 / (n + m))
+def _error_of_gap(hits: Any, n: float, m: float, limit: float) -> Any:
+    """Return the standard error of a difference of shares that are ``limit`` apart, given the hits of both together."""
+    second = np.clip((hits - limit * n) / (n + m), 0.5 / (n + m), 1 - limit - 0.5 / (n + m))
     first = second + limit
-    return (x / n - y / m - limit) / np.sqrt(first * (1 - first) / n + second * (1 - second) / m)
+    return np.sqrt(first * (1 - first) / n + second * (1 - second) / m)
 
 
 def _likely(rows: int, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
