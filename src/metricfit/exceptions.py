@@ -161,7 +161,7 @@ class UnconfirmedError(ValueError):
     Attributes
     ----------
     rows : int or None
-        Roughly how many rows would be needed; None if no number of rows would help.
+        Roughly how many rows would be needed; None if the present rows do not tell.
     reached : float
         The confidence that the present rows suffice for, by the policy that comes closest. It was read from the test
         rows, so a second fit with exactly this confidence promises slightly less than it says.
@@ -175,8 +175,8 @@ class UnconfirmedError(ValueError):
         need = (
             f"About {rows:,} rows would be needed. Pass more rows, relax a limit, or lower the confidence"
             if rows is not None
-            else "Even on the tuning rows no policy keeps them with a margin, so more rows would not help: relax a "
-            "limit or drop a constraint"
+            else "On these rows no policy was found that keeps all limits with a margin, so they do not tell how many "
+            "rows would be needed: relax a limit, drop a constraint, or pass more rows"
         )
         would = (
             f"; they would with a confidence of about {int(100 * reached) / 100:.2f}"

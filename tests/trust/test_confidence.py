@@ -176,11 +176,26 @@ def test_when_nothing_passes_the_error_says_which_confidence_would_do():
     assert mf.optimize(PROBA[:200], Y[:200], "accuracy", limit, confidence=0.6).confidence.level == 0.6
 
 
-def test_when_no_number_of_rows_would_help_the_error_says_so():
+def test_where_opposed_limits_leave_no_margin_no_number_of_rows_is_named():
     limits = [mf.recall(1) >= 0.9, mf.precision(1) >= 0.6]  # hardly kept by any policy on these rows
-    with pytest.raises(UnconfirmedError, match="more rows would not help") as error:
+    with pytest.raises(UnconfirmedError, match="do not tell how many rows would be needed") as error:
         mf.optimize(PROBA[:100], Y[:100], "g_mean", limits, confidence=0.9)
     assert error.value.rows is None
+
+
+def test_the_number_of_rows_needed_hardly_depends_on_how_many_there_are():
+    """A constant decision keeps parity with all of the limit as margin, so some number of rows is enough."""
+    needed = []
+    for rows in (800, 1600):
+        data = mf.datasets.make_fraud_triage(n_rows=rows, random_state=0)
+        with pytest.raises(UnconfirmedError) as error:
+            mf.optimize(
+                data.proba, data.y, "g_mean", [mf.demographic_parity("region") <= 0.01],
+                sensitive_features=data.X[["region"]], confidence=0.9,
+            )  # fmt: skip
+        needed.append(error.value.rows)
+    assert max(needed) <= 2 * min(needed)
+    assert min(needed) > 50_000
 
 
 def test_a_limit_that_no_kept_row_tells_of_is_named():

@@ -134,13 +134,21 @@ class Line:
         return self.policies[len(self.policies) - passed[1] : passed[0]], tests
 
     def closest(self) -> tuple[Start, float]:
-        """Return the policy that passes on both sides with the smallest error probability, and that probability."""
-        first, second = (
-            np.array([self.p_value(policy, side) for policy in self.policies]) for side in (0, 1)
-        )
-        first, second = np.maximum.accumulate(first), np.maximum.accumulate(second[::-1])[::-1]
-        place = int(np.argmin(np.maximum(first, second)))
-        return self.policies[place], float(max(first[place], second[place]) / HALF)
+        """Return the policy that passes on both sides with about the smallest error probability, and that probability.
+
+        Along the line the p-values of the first side rise and those of the second fall, so it is where they meet.
+        """
+
+        def larger(place: int) -> float:
+            return max(self.p_value(self.policies[place], side) for side in (0, 1))
+
+        low, high = 0, len(self.policies) - 1
+        while low < high:
+            middle = (low + high) // 2
+            rising = self.p_value(self.policies[middle], 0) >= self.p_value(self.policies[middle], 1)
+            low, high = (low, middle) if rising else (middle + 1, high)
+        place = min({max(low - 1, 0), low}, key=larger)
+        return self.policies[place], float(larger(place) / HALF)
 
     def _towards(self, side: int) -> Iterator[Start]:
         """Yield policies towards one end (step 0 counts with side 0) until the claims of that side surely pass."""

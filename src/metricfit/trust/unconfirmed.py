@@ -27,12 +27,13 @@ def unconfirmed(path: Path, policy: Any, tests: Sequence[Tested], reached: float
     ``reached`` is the confidence that the held-out rows suffice for.
     """
     z = float(np.sqrt(2 * np.log(1 / (1 - path.level)))) + FOUR_OF_FIVE  # what betting needs
+    alone = len(path.problem.constraints) == 1
     decided = [Decided.by(policy, rows) for rows in (path.tuning, path.kept)]
     seen = Evidence.joined([one.evidence() for one in decided])
     total = len(path.tuning) + len(path.kept)
     grown = np.sqrt(total / len(path.kept))
     factor, lines = 1.0, []
-    for c, test in zip(path.problem.constraints, tests, strict=True):
+    for c, test, end in zip(path.problem.constraints, tests, path.limits.ends, strict=True):
         there, kept = (_fewest(c, some) for some in (decided[0], decided[1]))
         if kept == 0:
             lines.append(f"{c} (no held-out row says anything about it)")
@@ -40,10 +41,14 @@ def unconfirmed(path: Path, policy: Any, tests: Sequence[Tested], reached: float
             continue
         away = estimate(c.metric, seen).value - c.limit
         room = away if c.sense == ">=" else -away
+        if alone:  # with more rows a more cautious policy may pass, as no other limit stands against it
+            room = max(room, abs(end - c.limit) / 2)
         factor = max(factor, (z * sampling_error(c, seen) * grown / room) ** 2 if room > 0 else np.inf)
         lines.append(f"{c} (p = {test.p:.3g})")
-    rows = max(int(np.ceil(factor * total)), int(1.25 * total)) if np.isfinite(factor) else None
-    return UnconfirmedError(lines, path.level, len(path.kept), rows, reached)
+    rows = float(f"{max(factor, 1.25) * total:.2g}")  # not known more exactly
+    return UnconfirmedError(
+        lines, path.level, len(path.kept), int(rows) if np.isfinite(rows) else None, reached
+    )
 
 
 def _fewest(constraint: Constraint, decided: Decided) -> int:
