@@ -271,7 +271,7 @@ def _decisions(after: Confusion, before: Confusion | None) -> list[dict[str, Any
 
 def _groups(problem: Problem, after: Confusion, before: Confusion | None) -> list[dict[str, Any]]:
     """Return rates of each group of each attribute, for the class that the problem mentions."""
-    told = words.class_in(problem, after.decisions)
+    told = words.decision_in(problem, after.axes)
     decision = after.decisions[-1] if told is None else told
     metrics = {"share decided": coverage(decision)}
     if decision in after.classes:

@@ -27,6 +27,7 @@ from metricfit.report.pictures.groups import GroupsDisplay
 from metricfit.report.pictures.regions import RegionsDisplay
 from metricfit.report.pictures.reliability import ReliabilityDisplay
 from metricfit.report.pictures.weights import WeightsDisplay
+from metricfit.report.rates import KINDS as KINDS_OF_RATES
 from metricfit.report.rates import rate
 from metricfit.result import Result
 
@@ -64,14 +65,15 @@ class Facts:
         result = self.result
         problem = None if self.origin is None else self.origin.problem
         objective = "the objective" if problem is None else words.named(problem.objective)
+        short = "the objective" if problem is None else words.named(problem.objective, short=True)
         expected = result.expected
         return {
-            "title": self.title or f"{objective[0].upper()}{objective[1:]}".partition(" (")[0],
+            "title": self.title or words.capitalised(short),
             "request": result.problem if problem is None else words.request(problem),
             "text": result.problem,
             "limits": [] if problem is None else [words.limit_in_words(c) for c in problem.constraints],
             "objective": objective,
-            "short": objective.partition(" (")[0],
+            "short": short,
             "value": result.value,
             "value_before": None
             if problem is None or self.before is None
@@ -153,7 +155,7 @@ class Facts:
         found: list[dict[str, Any]] = []
         for over in self.result.confusion.cells.names[:ATTRIBUTES]:
             axes = self.result.confusion.axes
-            told = None if self.origin is None else words.class_in(self.origin.problem, axes.decisions)
+            told = None if self.origin is None else words.decision_in(self.origin.problem, axes)
             display = GroupsDisplay.from_result(self.result, over=over, decision=told)
             sides = [False, True] if self.before is not None else [False]
             rates = {
@@ -165,8 +167,16 @@ class Facts:
             ]
             figure = self._figure(f"groups-{len(found)}", f"Groups of {over}", lambda d=display: d)  # type: ignore[misc]
             name = str(display.after.decisions[display.decision])
+            heads = [KINDS_OF_RATES[kind].removesuffix(" {}").removesuffix(" of") for kind in display.kinds]
             found.append(
-                {"over": over, "decision": name, "rows": rows, "sides": len(sides), "figure": figure}
+                {
+                    "over": over,
+                    "decision": name,
+                    "kinds": heads,
+                    "rows": rows,
+                    "sides": len(sides),
+                    "figure": figure,
+                }
             )
         return found
 
