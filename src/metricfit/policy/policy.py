@@ -278,7 +278,8 @@ class Policy(Exportable):
         -------
         pandas.DataFrame
             A row for each metric with the columns metric, value, low and high; with ``by`` also group, which is "all"
-            for all rows. A rate without any rows is NaN.
+            for all rows. A rate without any rows is NaN. A metric that compares groups has no row for a part of the
+            rows with only one of these groups.
 
         Examples
         --------

@@ -229,7 +229,11 @@ class Facts:
         named = [i for i in np.argsort(prior, kind="stable") if (axes.match == i).any() and prior[i] > 0]
         if len(named) < 2:
             raise ValueError("fewer than two classes have a decision")
-        pair = recall(axes.classes[named[0]]), recall(axes.classes[named[-1]])
+        # The class that the problem names, or else the rarest one, against the most frequent other class.
+        told = None if self.origin is None else words.decision_in(self.origin.problem, axes)
+        first = next((i for i in named if axes.classes[i] == told), named[0])
+        other = next(i for i in reversed(named) if i != first)
+        pair = recall(axes.classes[first]), recall(axes.classes[other])
         return AchievableDisplay.from_result(self.result, *pair)
 
     @staticmethod
