@@ -94,10 +94,12 @@ def test_limits_that_are_functions_of_the_users_own_are_not_left_out_without_a_w
 
     recall_like.__name__ = "g_mean"
     limited = mf.optimize(PROBA, Y, "accuracy", [mf.custom(positives) <= 0.9]).policy
-    with pytest.warns(mf.exceptions.NotJudgedWarning, match="fitted for 'positives <= 0.9'"):
+    with pytest.warns(mf.exceptions.NotJudgedWarning, match="constraint 'positives <= 0.9' uses a function"):
         assert limited.evaluate(PROBA, Y)["metric"].tolist() == ["accuracy()"]
     named = mf.optimize(PROBA, Y, recall_like, ["accuracy() >= 0.6"]).policy
-    with pytest.warns(mf.exceptions.NotJudgedWarning, match=r"fitted for 'custom\(g_mean\)'"):
+    with pytest.warns(
+        mf.exceptions.NotJudgedWarning, match=r"objective 'custom\(g_mean\)' is a function and is not"
+    ):
         assert named.evaluate(PROBA, Y)["metric"].tolist() == ["accuracy()"]
 
 
