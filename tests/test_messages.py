@@ -73,3 +73,8 @@ def test_functions_that_a_policy_does_not_contain(provenance, message):
 
 def test_numbers_agree_with_their_nouns():
     assert [count(n, "policy", "policies") for n in (0, 1, 2)] == ["0 policies", "1 policy", "2 policies"]
+    policy = mf.optimize(PROBA, Y, "accuracy", confusion="model").policy
+    assert repr(policy).startswith("Policy(2 classes, 2 decisions, 1 cell, 1 rule,")
+    parity = [mf.equal_opportunity(over="group", c=1) <= 0.5]
+    with pytest.warns(mf.exceptions.FewRowsWarning, match="^1 of the rates compared over groups rests on"):
+        mf.optimize(PROBA, Y, "accuracy", parity, sensitive_features=GROUP)

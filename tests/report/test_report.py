@@ -195,6 +195,8 @@ def test_words_of_metrics_and_prices():
     told = price_in_words(problem, mf.demographic_parity(over="sex") <= 0.05, record)
     whom = "between each group of sex and all rows"
     assert told == f"One point less of difference in decisions {whom} costs 1 point of G-mean."
+    told = price_in_words(problem, mf.precision(1) >= 0.9, record, about=True)
+    assert told == "One more point of precision of 1 costs about 1 point of G-mean."
     lost = ConstraintRecord("x", 0.8, 0.9, 0.1, 0.0)
     assert "missed by 0.1" in price_in_words(problem, mf.precision(1) >= 0.9, lost)
     unknown = ConstraintRecord("x", 0.9, 0.9, 0.0, float("nan"))

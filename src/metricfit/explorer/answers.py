@@ -57,7 +57,7 @@ def of_result(
                 "violation": number(record.violation),
                 "holds": record.kept,
                 "price": number(record.price),
-                "price_words": words.price_in_words(problem, constraint, record),
+                "price_words": words.price_in_words(problem, constraint, record, asked.kind == "labels"),
             }
             for record, constraint in zip(result.constraints, problem.constraints, strict=True)
         ],

@@ -198,8 +198,12 @@ def binds(record: ConstraintRecord) -> bool:
     return record.price > NO_PRICE
 
 
-def price_in_words(problem: Problem, constraint: Constraint, record: ConstraintRecord) -> str:
+def price_in_words(
+    problem: Problem, constraint: Constraint, record: ConstraintRecord, about: bool = False
+) -> str:
     """Return what a constraint costs, in points: hundredths.
+
+    If labels are counted, the price is that of the calibrated problem, and ``about`` says so.
 
     Examples
     --------
@@ -207,6 +211,8 @@ def price_in_words(problem: Problem, constraint: Constraint, record: ConstraintR
     >>> record = ConstraintRecord("precision('fraud') >= 0.9", 0.9, 0.9, 0.0, 0.4)
     >>> price_in_words(Problem.of("g_mean"), mf.precision("fraud") >= 0.9, record)
     'One more point of precision of fraud costs 0.4 points of G-mean.'
+    >>> price_in_words(Problem.of("g_mean"), mf.precision("fraud") >= 0.9, record, about=True)
+    'One more point of precision of fraud costs about 0.4 points of G-mean.'
     """
     goal, kept = named(problem.objective, short=True), named(constraint.metric, short=True)
     if not record.kept:
@@ -220,6 +226,7 @@ def price_in_words(problem: Problem, constraint: Constraint, record: ConstraintR
     one = "One more point" if constraint.sense == ">=" else "One point less"
     done = "costs" if problem.sign < 0 else "adds"
     points = f"{record.price:.2g} point{'' if f'{record.price:.2g}' == '1' else 's'}"
+    points = f"about {points}" if about else points
     of = "of" if problem.sign < 0 else "to the"
     return f"{one} of {kept} {done} {points} {of} {goal}."
 

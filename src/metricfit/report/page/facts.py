@@ -13,6 +13,7 @@ import numpy as np
 import metricfit
 from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate
+from metricfit.messages import count
 from metricfit.metrics import recall
 from metricfit.options import Options
 from metricfit.report import words
@@ -122,7 +123,9 @@ class Facts:
                 constraint = self.origin.problem.constraints[place]
                 row["words"] = words.named(constraint.metric)
                 row["side"] = "at least" if constraint.sense == ">=" else "at most"
-                row["price"] = words.price_in_words(self.origin.problem, constraint, record)
+                row["price"] = words.price_in_words(
+                    self.origin.problem, constraint, record, self._kind() == "labels"
+                )
                 row["before"] = None if self.before is None else constraint.metric(self.before)
             else:
                 row["side"] = ""
@@ -264,7 +267,10 @@ class Facts:
             seed = self.origin.options.random_state
             facts.append(("seed", "none given; nothing was random" if seed is None else str(seed)))
         facts.append(
-            ("method", f"{result.method}, {result.n_oracle_calls} oracle calls, {result.seconds:.2f} s")
+            (
+                "method",
+                f"{result.method}, {count(result.n_oracle_calls, 'oracle call')}, {result.seconds:.2f} s",
+            )
         )
         facts.append(("made with", f"metricfit {metricfit.__version__}, Python {platform.python_version()}"))
         facts.append(("made on", f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC"))
