@@ -140,7 +140,7 @@ class FewRowsWarning(UserWarning):
 
 
 class NotJudgedWarning(UserWarning):
-    """A policy was fitted for a function of the user's own, which it does not hold, so that it is judged without it."""
+    """A policy was fitted for a function of the user's own, which is not stored in it, so it is not evaluated."""
 
 
 class NotConvex(ValueError):

@@ -1,9 +1,11 @@
-"""Parts of error messages: which rows, which values, and the known name closest to an unknown one."""
+"""Messages to users: warnings that point at their line, and parts of messages, such as which rows and how many."""
 
 from __future__ import annotations
 
 import difflib
 import reprlib
+import sys
+import warnings
 from collections.abc import Iterable
 
 from metricfit.types import IntArray
@@ -12,6 +14,21 @@ from metricfit.types import IntArray
 QUOTED = 60
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = QUOTED
+
+
+# The package, whose own lines no warning should point at.
+PACKAGE = __name__.partition(".")[0]
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Give a warning that points at the line of the user which called the package, however deep the call is.
+
+    From Python 3.12 on, ``skip_file_prefixes`` of `warnings.warn` does the same.
+    """
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def brief(value: object) -> str:
@@ -54,6 +71,17 @@ def some(values: Iterable[object], total: int | None = None, limit: int = 5) -> 
     return f"{text} and {rest} more" if rest > 0 else text
 
 
+def count(number: float, noun: str, several: str | None = None) -> str:
+    """Return a number with its noun, in the singular if it is 1.
+
+    Examples
+    --------
+    >>> count(1, "row"), count(1200, "row"), count(2, "class", "classes")
+    ('1 row', '1,200 rows', '2 classes')
+    """
+    return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
+
+
 def rows_text(rows: IntArray, total: int | None = None) -> str:
     """Return how many rows there are, and the first of them.
 
@@ -64,8 +92,7 @@ def rows_text(rows: IntArray, total: int | None = None) -> str:
     '2 rows (4, 17)'
     """
     total = len(rows) if total is None else total
-    noun = "row" if total == 1 else "rows"
-    return f"{total} {noun} ({some(map(int, rows[:5]), total)})"
+    return f"{total} {'row' if total == 1 else 'rows'} ({some(map(int, rows[:5]), total)})"
 
 
 def pairs_text(names: Iterable[str], values: Iterable[object]) -> str:

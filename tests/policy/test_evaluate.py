@@ -35,6 +35,29 @@ def test_by_group():
     assert widths[1] > widths[2] > widths[0]
 
 
+def test_a_group_is_not_compared_with_itself():
+    asked = ["accuracy()", "demographic_parity(over='sex')", "worst(recall(1), over='sex')"]
+    old = RNG.random(600) < 0.5
+    people = {"sex": SEX, "old": np.where(old, "yes", "no")}
+    frame = POLICY.evaluate(PROBA, Y, asked, sensitive_features=people, by=["sex", "old"])
+    assert frame["metric"].tolist() == [*asked, *4 * [asked[0], asked[2]]]
+    # Within an age there are two sexes to compare; within each sex and age there is one.
+    assert len(POLICY.evaluate(PROBA, Y, asked, sensitive_features=people, by="old")) == 9
+    given = "demographic_parity(over='sex', given='old')"
+    frame = POLICY.evaluate(PROBA, Y, given, sensitive_features=people, by="old")
+    assert frame["group"].tolist() == ["all", "no", "yes"]
+    frame = POLICY.evaluate(PROBA, Y, given, sensitive_features=people, by="sex")
+    assert frame["group"].tolist() == ["all"]
+
+
+def test_a_row_for_each_metric_given():
+    assert POLICY.evaluate(PROBA, Y, ["recall(1)", "recall(1)"])["metric"].tolist() == 2 * ["recall(1)"]
+    first, last = mf.custom(lambda matrix: matrix[0, 0]), mf.custom(lambda matrix: matrix[1, 1])
+    frame = POLICY.evaluate(PROBA, Y, [first, last])
+    assert frame["metric"].tolist() == 2 * ["<lambda>"]
+    assert frame["value"][0] != frame["value"][1]
+
+
 def test_weights_count():
     weight = RNG.random(600)
     frame = POLICY.evaluate(PROBA, Y, "accuracy()", sample_weight=weight)
@@ -71,10 +94,12 @@ def test_limits_that_are_functions_of_the_users_own_are_not_left_out_without_a_w
 
     recall_like.__name__ = "g_mean"
     limited = mf.optimize(PROBA, Y, "accuracy", [mf.custom(positives) <= 0.9]).policy
-    with pytest.warns(mf.exceptions.NotJudgedWarning, match="fitted for 'positives <= 0.9'"):
+    with pytest.warns(mf.exceptions.NotJudgedWarning, match="constraint 'positives <= 0.9' uses a function"):
         assert limited.evaluate(PROBA, Y)["metric"].tolist() == ["accuracy()"]
     named = mf.optimize(PROBA, Y, recall_like, ["accuracy() >= 0.6"]).policy
-    with pytest.warns(mf.exceptions.NotJudgedWarning, match=r"fitted for 'custom\(g_mean\)'"):
+    with pytest.warns(
+        mf.exceptions.NotJudgedWarning, match=r"objective 'custom\(g_mean\)' is a function and is not"
+    ):
         assert named.evaluate(PROBA, Y)["metric"].tolist() == ["accuracy()"]
 
 

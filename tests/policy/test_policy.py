@@ -225,7 +225,7 @@ def test_what_is_handed_in_stays_untouched():
         ({"proba": [[2.0, 2.0]]}, r"proba / proba\.sum"),
         ({"proba": [[0.5, 0.5]], "sensitive_features": ["X"]}, "values not seen in fit.*sex='X'"),
         ({"proba": [[0.5, 0.5]], "sensitive_features": None}, "sensitive_features is needed"),
-        ({"proba": [[0.5, 0.5]], "sensitive_features": ["F", "M"]}, "the data has 1 rows"),
+        ({"proba": [[0.5, 0.5]], "sensitive_features": ["F", "M"]}, "the data has 1 row,"),
     ],
 )
 def test_bad_calls(call, words):

@@ -1,5 +1,6 @@
 """The report is one file that needs nothing else, and says the numbers of the result."""
 
+import inspect
 import os
 import pickle
 import re
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import metricfit as mf
+from metricfit.metrics.registry import METRICS
+from metricfit.report import GroupsDisplay
 from metricfit.report.page import html
 from metricfit.report.words import bound_in_words, named, price_in_words
 from metricfit.result import ConstraintRecord
@@ -192,6 +195,8 @@ def test_words_of_metrics_and_prices():
     told = price_in_words(problem, mf.demographic_parity(over="sex") <= 0.05, record)
     whom = "between each group of sex and all rows"
     assert told == f"One point less of difference in decisions {whom} costs 1 point of G-mean."
+    told = price_in_words(problem, mf.precision(1) >= 0.9, record, about=True)
+    assert told == "One more point of precision of 1 costs about 1 point of G-mean."
     lost = ConstraintRecord("x", 0.8, 0.9, 0.1, 0.0)
     assert "missed by 0.1" in price_in_words(problem, mf.precision(1) >= 0.9, lost)
     unknown = ConstraintRecord("x", 0.9, 0.9, 0.0, float("nan"))
@@ -201,6 +206,58 @@ def test_words_of_metrics_and_prices():
     cost = mf.Problem.of(mf.cost([[0, 1], [5, 0]]))
     kept = ConstraintRecord("x", 0.9, 0.9, 0.0, 2.0)
     assert " adds 2 points to the cost" in price_in_words(cost, mf.precision(1) >= 0.9, kept)
+
+
+def test_metrics_read_as_words():
+    assert named(mf.recall("fraud").at(region="north")) == "recall of fraud where region is north"
+    sliced = mf.f_beta(2, "fraud").at(**{"age group": [1, 2]}, channel="web")
+    assert named(sliced) == "F-measure of fraud with beta 2 where channel is web and age group is 1 or 2"
+    assert named(mf.demographic_parity(over="sex").at(region="north"), short=True) == (
+        "difference in decisions between each group of sex and all rows where region is north"
+    )
+    assert named(mf.worst(mf.recall("fraud"), over=["sex", "age"])) == (
+        "recall of fraud in the worst group of sex x age"
+    )
+    assert named(mf.custom(lambda matrix: matrix[0, 0])) == "<lambda>"
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_no_metric_shows_its_underscores(name):
+    values = {
+        "c": 1,
+        "beta": 2,
+        "over": "sex",
+        "metric": mf.recall(1),
+        "matrix": [[0, 1], [2, 0]],
+        "baseline": "today",
+    }
+    needed = [p for p in inspect.signature(METRICS[name]).parameters.values() if p.default is p.empty]
+    given = [mf.recall(0), mf.recall(1)] if needed and needed[0].kind is needed[0].VAR_POSITIONAL else None
+    if name in ("f1", "f_beta", "jaccard"):
+        needed.append(inspect.signature(METRICS[name]).parameters["c"])
+    metric = METRICS[name](*(given or [values[p.name] for p in needed]))
+    assert not set("_()") & set(named(metric, short=True)), named(metric)
+
+
+def test_rates_by_group_are_those_of_a_class(data):
+    decisions = [*data.classes, "review"]
+    limits = ["coverage('review') <= 0.05", "recall('fraud').at(region='north') >= 0.5"]
+    options = {"decisions": decisions, "sensitive_features": data.X[["region"]], "confusion": "calibrated"}
+    result = mf.optimize(data.proba, data.y, "selective_accuracy", limits, **options)
+    text = Page(html(result)).text
+    assert "Selective accuracy" in text
+    assert "Selective_accuracy" not in text
+    assert "Rates of fraud by region" in text
+    assert "recall of review" not in text
+    assert "nan" not in text
+    # If only the review is limited, it has a share and no other rates.
+    result = mf.optimize(data.proba, data.y, "selective_accuracy", limits[:1], **options)
+    text = Page(html(result)).text
+    assert "Rates of review by region" in text
+    assert "recall of review" not in text
+    assert "nan" not in text
+    with pytest.raises(ValueError, match="'review' is no class, so it has no recall"):
+        GroupsDisplay.from_result(result, decision="review", kinds=("recall",))
 
 
 def test_words_of_bounds(result):

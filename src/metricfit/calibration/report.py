@@ -11,6 +11,7 @@ from metricfit.calibration.candidates import Entry
 from metricfit.calibration.folds import FoldedRows
 from metricfit.calibration.linear_logits import evaluate
 from metricfit.calibration.model import Calibration
+from metricfit.messages import count
 from metricfit.types import FloatArray, IntArray
 
 # Equally wide bins of the calibration error, as is usual.
@@ -83,7 +84,7 @@ class Report:
         before, after = self.class_error_before.mean(), self.class_error_after.mean()
         return (
             f"calibration: {what}; log loss {self.log_loss_before:.4f} -> {self.log_loss_after:.4f}, "
-            f"calibration error {before:.4f} -> {after:.4f} on {self.rows} rows"
+            f"calibration error {before:.4f} -> {after:.4f} on {count(self.rows, 'row')}"
         )
 
 

@@ -19,6 +19,7 @@ from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on
 from metricfit.commands.terminal import as_json, summary
 from metricfit.commands.terminal.interrupt import kept
 from metricfit.commands.terminal.printing import show
+from metricfit.messages import count
 from metricfit.oracles.files.scores import Arrays
 from metricfit.policy import Policy
 from metricfit.tables.writing import table_writer
@@ -96,7 +97,7 @@ def run(options: Namespace) -> int:
         return DONE
     rows = [["decision", "rows", "share"]]
     rows += [[texts[d], f"{n:,}", f"{n / max(total, 1):.1%}"] for d, n in found.items()]
-    show(f"{total:,} rows of {options.scores} decided, written to {options.out}", summary.table(rows))
+    show(f"{count(total, 'row')} of {options.scores} decided, written to {options.out}", summary.table(rows))
     return DONE
 
 

@@ -143,7 +143,7 @@ def report(demo: Demo) -> str:
             summary.rates_table(sides),
             "\n  argmax: the most probable class. The policy's figures are expected values, not a draw.\n",
             table,
-            f"\n  price: {metric} gained per unit of slack; a precision floor lower by 0.01 adds {gain:.4f}.",
+            f"\n  price: {metric} gained per unit of slack; a precision floor lower by 0.01 adds about {gain:.4f}.",
             f"  Without the last constraint {metric} is {unfair}, and its value {apart}.",
             "  Constraints hold on the rows to fit. What to expect on new rows, from folds of the rows to fit:\n",
             _expectations(demo),

@@ -18,6 +18,7 @@ from metricfit.commands.terminal.printing import show
 from metricfit.commands.terminal.summary import number
 from metricfit.data.axes import Axes
 from metricfit.intervals import Evidence
+from metricfit.messages import count
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.oracles.files.scores import Arrays
 from metricfit.policy import Policy
@@ -94,7 +95,8 @@ def run(options: Namespace) -> int:
         as_json.show(document | as_json.of_rates(argmax, seen.confusion))
     else:
         show(
-            f"{options.policy} on {table.n_rows:,} rows of {options.scores}, evaluated by its decision probabilities",
+            f"{options.policy} on {count(table.n_rows, 'row')} of {options.scores}, evaluated by its decision "
+            "probabilities",
             "" if before is None else summary.rates_table([("", before.confusion, seen.confusion)]),
             summary.other_decisions(seen.confusion),
             "" if frame is None else _table(frame, limits),

@@ -9,6 +9,7 @@ from metricfit.commands.arguments.outputs import add_force, check_output
 from metricfit.commands.arguments.policy import add_policy, load_policy
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on, blamed_on_text
 from metricfit.commands.terminal.interrupt import kept
+from metricfit.messages import count
 from metricfit.policy import Policy
 from metricfit.policy import file as policy_file
 from metricfit.policy.export.dialects import DIALECTS
@@ -71,7 +72,8 @@ def run(options: Namespace) -> int:
     print(f"the rule of {options.policy} for randomize=never, written to {options.out}")
     if mixed:
         print(
-            f"  {mixed} of {len(policy.rules)} cells mix rules; the export has a single rule for each of them"
+            f"  {mixed} of {count(len(policy.rules), 'cell')} {'mixes' if mixed == 1 else 'mix'} rules; the export has "
+            f"a single rule for {'it' if mixed == 1 else 'each of them'}"
         )
     return DONE
 

@@ -25,6 +25,7 @@ from metricfit.commands.terminal.interrupt import kept
 from metricfit.commands.terminal.printing import show
 from metricfit.commands.terminal.summary import number
 from metricfit.exceptions import InfeasibleError, UnconfirmedError
+from metricfit.messages import count
 from metricfit.methods import FEASIBLE
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
@@ -147,8 +148,10 @@ def _judge(problem: Problem, oracle: OracleBase, how: Options) -> Callable[[Resu
 def _report(problem: Problem, result: Result, oracle: OracleBase, options: Namespace) -> None:
     axes, policy = oracle.axes, result.policy
     before = of_most_probable(oracle)
-    cells = f", {len(axes.cells)} cells of {' x '.join(axes.cells.names)}" if axes.cells.names else ""
-    decisions = "" if axes.decisions == axes.classes else f", {axes.k} decision{'' if axes.k == 1 else 's'}"
+    cells = (
+        f", {count(len(axes.cells), 'cell')} of {' x '.join(axes.cells.names)}" if axes.cells.names else ""
+    )
+    decisions = "" if axes.decisions == axes.classes else f", {count(axes.k, 'decision')}"
     soft = ", probabilities as soft labels" if options.confusion == "model" else ""
     start = (
         ""
@@ -164,17 +167,18 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
         return
     blocks = [
         summary.problem_text(problem),
-        f"  {oracle.n_rows:,} rows of {options.scores}, {axes.n} classes{decisions}{cells}{soft}",
+        f"  {oracle.n_rows:,} rows of {options.scores}, {count(axes.n, 'class', 'classes')}"
+        f"{decisions}{cells}{soft}",
         "" if before is None else summary.rates_table([("", before, result.confusion)]),
         summary.other_decisions(result.confusion),
         summary.constraints_table(problem.constraints, result, before) if problem.constraints else "",
-        _prices(problem, result),
+        _prices(problem, result, about=options.confusion == "labels"),
         f"  value   {number(result.value, 6)}{start}\n{summary.expected_text(result)}"
         f"  bound   {summary.bound_text(result)}\n"
         f"  status  {result.status}: {summary.STATUS[result.status]}\n"
-        f"  effort  {result.n_oracle_calls} oracle calls (looks at the rows), {result.seconds:.2f} s, "
+        f"  effort  {count(result.n_oracle_calls, 'oracle call')} (looks at the rows), {result.seconds:.2f} s, "
         f"method {result.method}\n"
-        f"  policy  {policy.n_rules} rule{'' if policy.n_rules == 1 else 's'}, written to {options.out}",
+        f"  policy  {count(policy.n_rules, 'rule')}, written to {options.out}",
         "To decide the rows of a table with the same columns:\n"
         f"  metricfit apply {quote(options.out)} {quote(options.scores)} "
         f"--proba-prefix {quote(options.proba_prefix)} --out decisions.csv",
@@ -183,11 +187,11 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
     show(*blocks)
 
 
-def _prices(problem: Problem, result: Result) -> str:
+def _prices(problem: Problem, result: Result, about: bool) -> str:
     """Return a sentence for each constraint that costs something; empty if none does."""
     told = [
         textwrap.fill(
-            words.price_in_words(problem, constraint, record),
+            words.price_in_words(problem, constraint, record, about),
             110,
             initial_indent="  ",
             subsequent_indent=" " * 4,

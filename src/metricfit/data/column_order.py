@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from metricfit.exceptions import CalibrationWarning
-from metricfit.messages import some
+from metricfit.messages import some, warn
 from metricfit.types import FloatArray, IntArray, Label
 
 # How many rows are checked, up to how many classes, and the fewest rows per class: the best order of many classes fits
@@ -43,10 +42,9 @@ def warn_of_another_order(proba: FloatArray, labels: IntArray, classes: Sequence
     given, other = np.trace(counts), counts[place, column].sum()
     if other - given > max(MORE, ERRORS * 0.5 / np.sqrt(len(labels[::step]))):
         order = [classes[i] for i in np.argsort(column)]
-        warnings.warn(
+        warn(
             f"proba fits the labels far better with its columns in another order: the most probable class is right in "
             f"{given:.0%} of the rows if the columns are {some(classes, limit=10)}, the order that was assumed, and in "
             f"{other:.0%} if they are {some(order, limit=10)}. Pass classes= in the order of the columns",
             CalibrationWarning,
-            stacklevel=2,
         )

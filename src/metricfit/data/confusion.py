@@ -12,7 +12,7 @@ from metricfit.data.cells import Cells
 from metricfit.data.columns import factorize
 from metricfit.data.labels import distinct_labels, encode_labels
 from metricfit.data.validation import check_lengths, check_weights
-from metricfit.messages import pairs_text
+from metricfit.messages import count, pairs_text
 from metricfit.types import FloatArray, Label
 
 SHARE_TOLERANCE = 1e-6
@@ -209,7 +209,9 @@ class Confusion:
         lines = [
             "  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in table
         ]
-        cells = f" x {len(self.cells)} cells" if self.cells.names else ""
+        cells = f" x {count(len(self.cells), 'cell')}" if self.cells.names else ""
         cut = "\n(the first of them)" if self.axes.n > len(rows) or self.axes.k > len(columns) else ""
-        size = f"Confusion: {self.axes.n} classes x {self.axes.k} decisions{cells}"
+        size = (
+            f"Confusion: {count(self.axes.n, 'class', 'classes')} x {count(self.axes.k, 'decision')}{cells}"
+        )
         return "\n".join([size, *lines]) + cut

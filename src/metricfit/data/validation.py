@@ -88,7 +88,8 @@ def check_lengths(**sizes: int | Sized | None) -> int:
         (first, rows), *others = lengths.items()
         rest = ", ".join(f"{name} has {length}" for name, length in others)
         raise ValueError(
-            f"lengths differ: {first} has {rows} rows, {rest}; pass one entry per row in each of them"
+            f"lengths differ: {first} has {rows} {'row' if rows == 1 else 'rows'}, {rest}; pass one entry per row in "
+            "each of them"
         )
     return next(iter(lengths.values()), 0)
 

@@ -57,7 +57,7 @@ def of_result(
                 "violation": number(record.violation),
                 "holds": record.kept,
                 "price": number(record.price),
-                "price_words": words.price_in_words(problem, constraint, record),
+                "price_words": words.price_in_words(problem, constraint, record, asked.kind == "labels"),
             }
             for record, constraint in zip(result.constraints, problem.constraints, strict=True)
         ],
@@ -271,7 +271,7 @@ def _decisions(after: Confusion, before: Confusion | None) -> list[dict[str, Any
 
 def _groups(problem: Problem, after: Confusion, before: Confusion | None) -> list[dict[str, Any]]:
     """Return rates of each group of each attribute, for the class that the problem mentions."""
-    told = words.class_in(problem, after.decisions)
+    told = words.decision_in(problem, after.axes)
     decision = after.decisions[-1] if told is None else told
     metrics = {"share decided": coverage(decision)}
     if decision in after.classes:

@@ -21,7 +21,8 @@ from metricfit.functions.extremes import Largest, largest, magnitude, smallest
 from metricfit.functions.nonlinear import SUM_ERROR, Otherwise, Quotient
 from metricfit.functions.sums import Stack, Sum, Total, negative
 from metricfit.messages import brief
-from metricfit.metrics.base import Metric
+from metricfit.metrics.base import Absolute, Combination, Divided, Metric, Sliced, Times
+from metricfit.metrics.rates import Extreme, Named
 from metricfit.metrics.recorded import recorded
 from metricfit.metrics.text import attributes, finite, number
 
@@ -137,6 +138,37 @@ class Worst(Metric):
     def __str__(self) -> str:
         least = f", min_share={number(self.min_share)}" if self.min_share else ""
         return f"worst({self.metric}, over={self.over!r}{least})"
+
+
+def comparisons_in(metric: Metric) -> Iterator[Disparity | Worst]:
+    """Yield the comparisons of groups anywhere in an expression.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> [str(one) for one in comparisons_in(mf.accuracy() - mf.disparity(mf.recall(1), over="sex"))]
+    ["disparity(recall(1), over='sex')"]
+    """
+    match metric:
+        case Disparity() | Worst():
+            yield metric
+        case Named() | Sliced() | Absolute():
+            yield from comparisons_in(metric.metric)
+        case Extreme():
+            for part in metric.metrics:
+                yield from comparisons_in(part)
+        case Combination():
+            for _, part in metric.terms:
+                yield from comparisons_in(part)
+        case Times():
+            yield from (*comparisons_in(metric.left), *comparisons_in(metric.right))
+        case Divided():
+            yield from (*comparisons_in(metric.over), *comparisons_in(metric.under))
+
+
+def names_of(over: Over) -> list[str]:
+    """Return attribute names as a list."""
+    return [over] if isinstance(over, str) else list(over)
 
 
 def strata_of(metric: Disparity, binding: Binding) -> list[Binding]:

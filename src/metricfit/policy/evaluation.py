@@ -17,6 +17,7 @@ from metricfit.functions.binding import Binding
 from metricfit.intervals import Evidence, estimate
 from metricfit.messages import brief
 from metricfit.metrics import Constraint, Metric, parse
+from metricfit.metrics.comparison import Disparity, comparisons_in
 from metricfit.policy.provenance import asked
 from metricfit.types import FloatArray
 
@@ -95,7 +96,10 @@ def evaluated(
 
 
 def tabulated(seen: Evidence, wanted: Sequence[Metric], by: str | Sequence[str] | None) -> Any:
-    """Return a frame of metrics with their intervals, for all rows and for the groups defined by ``by``."""
+    """Return a frame of metrics with their intervals, for all rows and for the groups defined by ``by``.
+
+    A metric that compares groups is left out where there is only one of them: nothing can be compared with itself.
+    """
     import pandas as pd
 
     check_names(wanted, seen.axes)
@@ -104,14 +108,14 @@ def tabulated(seen: Evidence, wanted: Sequence[Metric], by: str | Sequence[str] 
         for values, inside in seen.axes.cells.groups(by).items():
             name = ", ".join(map(str, values))
             part = seen.where(inside)
-            rows += [_row(name, metric, part) for metric in wanted]
+            rows += [_row(name, metric, part) for metric in wanted if not _compares_one_group(metric, part)]
     columns = ["group", "metric", "value", "low", "high"]
     frame = pd.DataFrame(rows, columns=columns)
     return frame if by is not None else frame.drop(columns="group")
 
 
 def metrics_of(metrics: Any, provenance: Mapping[str, Any]) -> list[Metric]:
-    """Return the metrics asked for; by default those of the policy's objective and constraints.
+    """Return the metrics asked for, as often as they are; by default those of the policy's objective and constraints.
 
     Examples
     --------
@@ -120,7 +124,8 @@ def metrics_of(metrics: Any, provenance: Mapping[str, Any]) -> list[Metric]:
     """
     if metrics is None:
         objective, constraints = asked(provenance)
-        metrics = [*([] if objective is None else [objective]), *constraints]
+        asked_for = [*([] if objective is None else [objective]), *(one.metric for one in constraints)]
+        metrics = list({str(metric): metric for metric in asked_for}.values())
         if not metrics:
             raise ValueError(
                 "metrics is None, and the policy does not know what it was fitted for (it was made by hand, by an "
@@ -135,9 +140,7 @@ def metrics_of(metrics: Any, provenance: Mapping[str, Any]) -> list[Metric]:
                 f"metrics must be metrics, constraints or their text; got {brief(one)}. A function of your own is "
                 "mf.custom(function)"
             )
-    return list(
-        {str(m): m for m in (one.metric if isinstance(one, Constraint) else one for one in found)}.values()
-    )
+    return [one.metric if isinstance(one, Constraint) else one for one in found]
 
 
 def check_names(metrics: Sequence[Metric], axes: Axes) -> None:
@@ -145,6 +148,24 @@ def check_names(metrics: Sequence[Metric], axes: Axes) -> None:
     even = np.full(axes.shape[:2], 1 / (axes.shape[0] * axes.shape[1]))  # nothing is undefined on it
     for metric in metrics:
         Binding.of(axes, even).take(metric)
+
+
+def _compares_one_group(metric: Metric, seen: Evidence | None) -> bool:
+    """Whether a metric compares groups of which only one has rows."""
+    if seen is None:
+        return False
+    cells = seen.axes.cells
+    present = np.zeros(len(cells), bool)
+    present[seen.cells] = True
+    for one in comparisons_in(metric):
+        if isinstance(one, Disparity):
+            strata = (
+                [present] if one.given is None else [present & s for s in cells.groups(one.given).values()]
+            )
+            groups = list(cells.groups(one.over).values())
+            if all(sum((stratum & group).any() for group in groups) < 2 for stratum in strata):
+                return True
+    return False
 
 
 def _row(group: str, metric: Metric, seen: Evidence | None) -> list[Any]:

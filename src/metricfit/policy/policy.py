@@ -18,7 +18,7 @@ from metricfit.data.layout import Layout, shape_of
 from metricfit.data.rows import Rows
 from metricfit.data.validation import check_proba
 from metricfit.exceptions import PolicyFileError
-from metricfit.messages import unknown
+from metricfit.messages import count, unknown
 from metricfit.policy import file as policy_file
 from metricfit.policy.deciding import RuleBook
 from metricfit.policy.document import check_provenance, document_of, parts_of
@@ -64,7 +64,7 @@ class Policy(Exportable):
     >>> loss = [[0, 1, 0.3], [5, 0, 0.3]]  # rows: the true class; columns: the decision
     >>> policy = Policy(Axes(("ok", "fraud"), ("ok", "fraud", "review")), "full", [[Rule(1, loss)]])
     >>> policy
-    Policy(2 classes, 3 decisions, 1 cells, 1 rules, layout='full')
+    Policy(2 classes, 3 decisions, 1 cell, 1 rule, layout='full')
     >>> policy.decide([[0.99, 0.01], [0.5, 0.5], [0.1, 0.9]]).tolist()
     ['ok', 'review', 'fraud']
     """
@@ -278,7 +278,8 @@ class Policy(Exportable):
         -------
         pandas.DataFrame
             A row for each metric with the columns metric, value, low and high; with ``by`` also group, which is "all"
-            for all rows. A rate without any rows is NaN.
+            for all rows. A rate of a class without rows is NaN, and the precision of a decision that is never made is
+            0. A metric that compares groups has no row for a part of the rows with only one of these groups.
 
         Examples
         --------
@@ -402,8 +403,10 @@ class Policy(Exportable):
         return Policy, tuple(getattr(self, part.name) for part in fields(self) if part.init)
 
     def __repr__(self) -> str:
-        cells = len(self.rules)
-        sizes = f"{self.axes.n} classes, {self.axes.k} decisions, {cells} cells, {self.n_rules} rules"
+        sizes = (
+            f"{count(self.axes.n, 'class', 'classes')}, {count(self.axes.k, 'decision')}, "
+            f"{count(len(self.rules), 'cell')}, {count(self.n_rules, 'rule')}"
+        )
         calibrated = "" if self.calibration is None else f", calibration={self.calibration.family!r}"
         return f"Policy({sizes}, layout={self.layout!r}{calibrated})"
 

@@ -12,13 +12,12 @@ The keys are all optional; values are strings, numbers or lists of these:
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
 from metricfit.exceptions import NotJudgedWarning
-from metricfit.messages import some
+from metricfit.messages import brief, some, warn
 from metricfit.metrics import Constraint, Metric, parse
 
 
@@ -59,18 +58,27 @@ def asked(provenance: Mapping[str, Any]) -> tuple[Metric | None, list[Constraint
     listed = provenance.get("constraints")
     found = {str(text): _read(text) for text in listed} if isinstance(listed, list) else {}
     lost = [text for text, read in found.items() if not isinstance(read, Constraint)]
-    lost += [str(given)] if given is not None and not isinstance(objective, Metric) else []
-    if lost:
-        warnings.warn(
-            f"the policy was fitted for {some(lost)}, which has no text that can be read, as functions of your own: it "
-            "is judged without; name what to look at, with mf.custom(function) for a function",
-            NotJudgedWarning,
-            stacklevel=4,
-        )
+    goal = str(given) if given is not None and not isinstance(objective, Metric) else None
+    if lost or goal is not None:
+        warn(_not_stored(goal, lost), NotJudgedWarning)
     return (
         objective if isinstance(objective, Metric) else None,
         [read for read in found.values() if isinstance(read, Constraint)],
     )
+
+
+def _not_stored(objective: str | None, constraints: list[str]) -> str:
+    """Return the message about functions of the user's own, which a policy names but does not contain."""
+    parts = [] if objective is None else [f"the objective {brief(objective)}"]
+    if constraints:
+        parts.append(f"the constraint{'s' if len(constraints) > 1 else ''} {some(constraints)}")
+    if not constraints:
+        why = "is a function and is not stored in the policy, so it is not evaluated"
+    elif len(constraints) == 1 and objective is None:
+        why = "uses a function that is not stored in the policy, so it is not evaluated"
+    else:
+        why = "use functions that are not stored in the policy, so they are not evaluated"
+    return f"{' and '.join(parts)} {why}; pass metrics=[mf.custom(function), ...]"
 
 
 def _read(text: object) -> Metric | Constraint | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
+from typing import Any
 
+from metricfit.data.axes import Axes
 from metricfit.metrics import Constraint, Metric
 from metricfit.problem import Problem
 from metricfit.result import ConstraintRecord, Result
@@ -29,7 +31,20 @@ NAMES = {
     "coverage": "share decided {c}",
     "false_positive_rate": "false positive rate of {c}",
     "jaccard": "Jaccard index of {c}",
+    "f1": "F1-measure of {c}",
+    "f_beta": "F-measure of {c} with beta {beta}",
+    "selective_accuracy": "selective accuracy (accuracy of the rows that get a class)",
+    "selective_recall": "selective recall of {c}",
+    "cost": "cost",
+    "ordinal_error": "ordinal error",
+    "coverage_deviation": "coverage deviation (largest distance of a decision's share from its target)",
+    "quantification_kld": "divergence of the decisions' shares from their target",
+    "churn": "share of decisions that differ from {c}",
 }
+# Metrics of one class or decision, which is their last argument.
+OF_A_CLASS = {name for name, phrase in NAMES.items() if "{c}" in phrase} - {"churn"}
+# Metrics of other metrics.
+SEVERAL = {"minimum": "lowest of", "maximum": "highest of"}
 # What is compared between groups, and what the comparison is called.
 COMPARED = {
     "demographic_parity": ("decisions", "demographic parity"),
@@ -63,33 +78,92 @@ def named(metric: Metric, short: bool = False) -> str:
     >>> import metricfit as mf
     >>> named(mf.precision("fraud")), named(mf.g_mean(), short=True)
     ('precision of fraud', 'G-mean')
+    >>> named(mf.recall("fraud").at(region="north"))
+    'recall of fraud where region is north'
     """
     text = str(metric)
     try:
-        call = ast.parse(text, mode="eval").body
-    except SyntaxError:
+        return _phrase(ast.parse(text, mode="eval").body, short) or text
+    except (SyntaxError, ValueError, LookupError, RecursionError):  # such as the name of a function
         return text
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        return text
-    given = {key.arg: ast.unparse(key.value) for key in call.keywords if key.arg}
-    known = {key: value.strip("'\"[]").replace("', '", " x ") for key, value in given.items()}
-    phrase = _comparison(call.func.id, known) if call.func.id in COMPARED else NAMES.get(call.func.id, "")
-    if call.args:
-        known["c"] = ast.unparse(call.args[0]).strip("'\"")
-    if not phrase or ("{c}" in phrase and "c" not in known) or set(known) - {"c", "over"}:
-        return text
-    return (phrase.partition(" (")[0] if short else phrase).format(**known)
 
 
-def _comparison(name: str, options: dict[str, str]) -> str:
-    """Return the phrase for a comparison between groups; the options it mentions are removed from ``options``."""
-    compared, called = COMPARED[name]
-    if name == "demographic_parity" and "c" in options:
-        compared = "the share decided {c}"
-    against = AGAINST[options.pop("to", "overall")]
-    kind = "ratio" if options.pop("as_ratio", "False") == "True" else "difference"
-    within = f" within each {options.pop('given')}" if "given" in options else ""
-    return f"{kind} in {compared} {against}{within} ({called})"
+def capitalised(text: str) -> str:
+    """Return a text with a capital first letter and the rest as it was.
+
+    Examples
+    --------
+    >>> capitalised("false positive rate of FX")
+    'False positive rate of FX'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def _phrase(call: ast.expr, short: bool) -> str:
+    """Return the words for a call; empty if there are none."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=inner, attr="at"), keywords=where):
+            phrase = _phrase(inner, short)
+            return phrase and f"{phrase} where {_slice(where)}"
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+            options = {key.arg: ast.literal_eval(key.value) for key in keywords if key.arg}
+            phrase = _of_call(name, args, options, short)
+            return "" if options else phrase
+    return ""
+
+
+def _of_call(name: str, args: list[ast.expr], options: dict[str, Any], short: bool) -> str:
+    """Return the words for a named metric; the options that they mention are removed from ``options``."""
+    if name in SEVERAL:
+        parts = [_phrase(arg, short) for arg in args]
+        return f"{SEVERAL[name]} {' and '.join(parts)}" if all(parts) else ""
+    if name in ("worst", "disparity"):
+        inner = _phrase(args[0], short=True)
+        if not inner:
+            return ""
+        if name == "disparity":
+            return _comparison(f"the {inner}", "", options, short)
+        return f"{inner} in the worst group of {_listed(options.pop('over'))}"
+    if name in COMPARED:
+        compared, called = COMPARED[name]
+        c = options.pop("c", None)
+        if c is not None and name == "demographic_parity":
+            compared = "the share decided {c}"
+        return _comparison(compared.format(c=c), called, options, short)
+    phrase = NAMES.get(name, "")
+    if name == "cohen_kappa" and "weights" in options:
+        phrase += f" with {options.pop('weights')} weights"
+    values = [ast.literal_eval(arg) for arg in args]
+    if "{c}" in phrase and not values:
+        return ""
+    short_phrase = phrase.partition(" (")[0] if short else phrase
+    return short_phrase.format(c=values[-1] if values else "", beta=values[0] if values else "")
+
+
+def _comparison(compared: str, called: str, options: dict[str, Any], short: bool) -> str:
+    """Return the words for a comparison between groups."""
+    against = AGAINST[options.pop("to", "overall")].format(over=_listed(options.pop("over")))
+    kind = "ratio" if options.pop("as_ratio", False) else "difference"
+    within = f" within each {_listed(options.pop('given'))}" if "given" in options else ""
+    name = f" ({called})" if called and not short else ""
+    return f"{kind} in {compared} {against}{within}{name}"
+
+
+def _listed(names: str | list[str]) -> str:
+    return names if isinstance(names, str) else " x ".join(names)
+
+
+def _slice(where: list[ast.keyword]) -> str:
+    """Return the words for a slice: its attributes and their values."""
+    pairs: dict[str, Any] = {}
+    for key in where:
+        value = ast.literal_eval(key.value)
+        pairs |= value if key.arg is None else {key.arg: value}
+    told = [
+        f"{name} is {' or '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in pairs.items()
+    ]
+    return " and ".join(told)
 
 
 def request(problem: Problem) -> str:
@@ -124,8 +198,12 @@ def binds(record: ConstraintRecord) -> bool:
     return record.price > NO_PRICE
 
 
-def price_in_words(problem: Problem, constraint: Constraint, record: ConstraintRecord) -> str:
+def price_in_words(
+    problem: Problem, constraint: Constraint, record: ConstraintRecord, about: bool = False
+) -> str:
     """Return what a constraint costs, in points: hundredths.
+
+    If labels are counted, the price is that of the calibrated problem, and ``about`` says so.
 
     Examples
     --------
@@ -133,6 +211,8 @@ def price_in_words(problem: Problem, constraint: Constraint, record: ConstraintR
     >>> record = ConstraintRecord("precision('fraud') >= 0.9", 0.9, 0.9, 0.0, 0.4)
     >>> price_in_words(Problem.of("g_mean"), mf.precision("fraud") >= 0.9, record)
     'One more point of precision of fraud costs 0.4 points of G-mean.'
+    >>> price_in_words(Problem.of("g_mean"), mf.precision("fraud") >= 0.9, record, about=True)
+    'One more point of precision of fraud costs about 0.4 points of G-mean.'
     """
     goal, kept = named(problem.objective, short=True), named(constraint.metric, short=True)
     if not record.kept:
@@ -146,26 +226,41 @@ def price_in_words(problem: Problem, constraint: Constraint, record: ConstraintR
     one = "One more point" if constraint.sense == ">=" else "One point less"
     done = "costs" if problem.sign < 0 else "adds"
     points = f"{record.price:.2g} point{'' if f'{record.price:.2g}' == '1' else 's'}"
+    points = f"about {points}" if about else points
     of = "of" if problem.sign < 0 else "to the"
     return f"{one} of {kept} {done} {points} {of} {goal}."
 
 
-def class_in(problem: Problem, labels: Sequence[Label]) -> Label | None:
-    """Return the first label that the constraints, or else the objective, mention; None if they mention none.
+def decision_in(problem: Problem, axes: Axes) -> Label | None:
+    """Return the decision whose rates tell most about a problem; None if the problem names no decision.
+
+    It is the first class that the constraints, or else the objective, mention. Other decisions, such as "review", have
+    neither recall nor precision, so one of them is returned only if no class is mentioned.
 
     Examples
     --------
-    >>> class_in(Problem.of("g_mean", ["precision('fraud') >= 0.9"]), ("ok", "fraud"))
+    >>> axes = Axes(("ok", "fraud"), ("ok", "fraud", "review"))
+    >>> decision_in(Problem.of("g_mean", ["coverage('review') <= 0.1", "precision('fraud') >= 0.9"]), axes)
     'fraud'
+    >>> decision_in(Problem.of("g_mean", ["coverage('review') <= 0.1"]), axes)
+    'review'
     """
+    classes = tuple(decision for decision in axes.decisions if decision in axes.classes)
+    found = _mentioned(problem, classes)
+    return _mentioned(problem, axes.decisions) if found is None else found
+
+
+def _mentioned(problem: Problem, labels: Sequence[Label]) -> Label | None:
     for metric in (*(c.metric for c in problem.constraints), problem.objective):
         try:
             parts = list(ast.walk(ast.parse(str(metric), mode="eval")))
         except SyntaxError:
             continue
         for call in (part for part in parts if isinstance(part, ast.Call)):
-            given = [*call.args, *(key.value for key in call.keywords if key.arg == "c")]
-            for value in given:
+            # Other arguments may look like a class: a beta of 2, or the attribute of a churn.
+            name = call.func.id if isinstance(call.func, ast.Name) else ""
+            last = call.args[-1:] if name in OF_A_CLASS else []
+            for value in [*last, *(key.value for key in call.keywords if key.arg == "c")]:
                 if isinstance(value, ast.Constant) and value.value in labels:
                     return labels[labels.index(value.value)]
     return None

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from metricfit.data.axes import Axes
 from metricfit.metrics import Metric, coverage, recall
-from metricfit.metrics.base import Absolute, Combination, Divided, Sliced, Times
-from metricfit.metrics.comparison import Disparity, Over, Worst
+from metricfit.metrics.base import Combination
+from metricfit.metrics.comparison import Disparity, comparisons_in, names_of
 from metricfit.metrics.fairness import DecisionRates
-from metricfit.metrics.rates import COVERAGES, Extreme, Named, Rates
+from metricfit.metrics.rates import COVERAGES, Named, Rates
 from metricfit.problem import Problem
 
 
@@ -27,29 +27,9 @@ def rate_of(metric: Metric) -> Rates | None:
 
 def comparisons(metric: Metric) -> Iterator[tuple[Metric, list[str]]]:
     """Yield what is compared over which attributes, anywhere in an expression."""
-    match metric:
-        case Disparity():
-            given = [] if metric.given is None else names_of(metric.given)
-            yield metric.metric, [*given, *names_of(metric.over)]
-        case Worst():
-            yield metric.metric, names_of(metric.over)
-        case Named() | Sliced() | Absolute():
-            yield from comparisons(metric.metric)
-        case Extreme():
-            for part in metric.metrics:
-                yield from comparisons(part)
-        case Combination():
-            for _, part in metric.terms:
-                yield from comparisons(part)
-        case Times():
-            yield from (*comparisons(metric.left), *comparisons(metric.right))
-        case Divided():
-            yield from (*comparisons(metric.over), *comparisons(metric.under))
-
-
-def names_of(over: Over) -> list[str]:
-    """Return attribute names as a list."""
-    return [over] if isinstance(over, str) else list(over)
+    for one in comparisons_in(metric):
+        given = one.given if isinstance(one, Disparity) else None
+        yield one.metric, [*([] if given is None else names_of(given)), *names_of(one.over)]
 
 
 def rates_compared(problem: Problem, axes: Axes) -> list[tuple[Metric, list[str]]]:

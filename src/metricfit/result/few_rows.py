@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from metricfit.data.confusion import Confusion
 from metricfit.exceptions import FewRowsWarning
 from metricfit.functions.binding import Binding
-from metricfit.messages import pairs_text
+from metricfit.messages import count, pairs_text, warn
 from metricfit.metrics import Metric
 from metricfit.result.compared import rate_of
 from metricfit.result.groups import Groups, on_group
@@ -18,7 +16,7 @@ from metricfit.types import BoolArray, FloatArray, IntArray, Label
 FEW_ROWS = 30
 
 
-def warn_of_few_rows(groups: Groups, confusion: Confusion, stacklevel: int = 3) -> None:
+def warn_of_few_rows(groups: Groups, confusion: Confusion) -> None:
     """Warn about groups whose rates rest on so few rows that a limit on them says little about new rows."""
     small = []
     for rate, over in groups.compared:
@@ -30,12 +28,12 @@ def warn_of_few_rows(groups: Groups, confusion: Confusion, stacklevel: int = 3) 
     if small:
         small.sort(key=lambda entry: entry[0])
         shown = [_known(*entry[1:], confusion, groups.counts) for entry in small[:4]]
-        warnings.warn(
-            f"{len(small)} of the rates compared over groups rest on fewer than {FEW_ROWS} rows: "
+        warn(
+            f"{len(small)} of the rates compared over groups {'rests' if len(small) == 1 else 'rest'} on fewer than "
+            f"{FEW_ROWS} rows: "
             f"{'; '.join(shown)}{'; ...' if len(small) > 4 else ''}. On new rows a rate may have any value in its "
             "interval: merge small groups, leave them out with min_share, or pass more rows",
             FewRowsWarning,
-            stacklevel=stacklevel,
         )
 
 
@@ -56,4 +54,4 @@ def _known(
     who = pairs_text(over, group)
     known = "is left out" if np.isnan(found.value) else f"is {found.value:.2f}"
     ends = "" if np.isnan(found.low) else f" (95 %: {found.low:.2f} to {found.high:.2f})"
-    return f"{metric} where {who} {known}{ends}, of {found.rows:.0f} rows"
+    return f"{metric} where {who} {known}{ends}, of {count(round(found.rows), 'row')}"

@@ -15,10 +15,10 @@ from metricfit.exceptions import Undefined
 from metricfit.functions.binding import Binding
 from metricfit.intervals.estimate import wilson
 from metricfit.metrics import Metric
-from metricfit.metrics.comparison import Over
+from metricfit.metrics.comparison import Over, names_of
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.problem import Problem
-from metricfit.result.compared import names_of, rate_of, rates_compared
+from metricfit.result.compared import rate_of, rates_compared
 from metricfit.types import BoolArray, IntArray, Label
 
 # Shares of rows may be outside of 0 to 1 by this much, because of rounding.

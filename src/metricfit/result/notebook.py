@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from metricfit.messages import count
+
 if TYPE_CHECKING:
     from metricfit.result import ConstraintRecord, Result
 
@@ -38,9 +40,9 @@ def html(result: Result) -> str:
         ["bound", bound],
         [
             "status",
-            f"{result.status}; {result.n_oracle_calls} oracle calls, {result.seconds:.2f} s, {result.method}",
+            f"{result.status}; {count(result.n_oracle_calls, 'oracle call')}, {result.seconds:.2f} s, {result.method}",
         ],
-        ["policy", f"{result.policy.n_rules} rules"],
+        ["policy", count(result.policy.n_rules, "rule")],
     ]
     parts = [f"<p><strong>{escape(result.problem)}</strong></p>", _table(None, facts)]
     if result.constraints:

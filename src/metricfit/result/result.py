@@ -12,6 +12,7 @@ import numpy as np
 
 from metricfit.calibration import Report
 from metricfit.data.confusion import Confusion
+from metricfit.messages import count
 from metricfit.methods.base import Record, Status
 from metricfit.metrics import Metric, accuracy
 from metricfit.policy import Policy
@@ -226,7 +227,7 @@ class Result:
             self.problem,
             f"  value  {self.value:.6f}{_on_new_rows(self.expected)}",
             f"  bound  {bound}",
-            f"  status {self.status} after {self.n_oracle_calls} oracle calls, {self.seconds:.2f} s, "
+            f"  status {self.status} after {count(self.n_oracle_calls, 'oracle call')}, {self.seconds:.2f} s, "
             f"{self.method}",
         ]
         expected = self.expected.constraints if self.expected is not None else [None] * len(self.constraints)

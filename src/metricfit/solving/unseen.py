@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.binding import Binding
+from metricfit.messages import warn
 from metricfit.metrics import Constraint, Metric
 from metricfit.policy import Policy
 from metricfit.problem import Problem
@@ -57,10 +57,9 @@ def with_overall(result: Result, problem: Problem, again: Again) -> Result:
     try:
         found = again(kept, same)
     except InfeasibleError:
-        warnings.warn(
+        warn(
             "unseen='overall': no single rule for all rows keeps the constraints "
             f"{', '.join(map(str, kept))}, so rows of unseen values are decided without them",
-            stacklevel=4,
         )
         found = again((), same)
     return replace(result, policy=replace(policy, overall=replace(found.policy, axes=alone)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metricfit.commands.terminal.printing import TextTable
+from metricfit.messages import count
 from metricfit.types import FloatArray
 
 if TYPE_CHECKING:  # commands that do not solve must not import what solves
@@ -143,7 +144,9 @@ def rates_table(sides: Sequence[tuple[str, Confusion, Confusion]]) -> str:
         for i in range(len(lines)):
             lines[i] += "  " + "".join(f"{number(r[i], 3):>8}" for r in (old[0], new[0], old[1], new[1]))
     if len(classes) < len(sides[0][1].classes):
-        lines.append(f"  ... and {len(sides[0][1].classes) - len(classes)} more classes")
+        lines.append(
+            f"  ... and {count(len(sides[0][1].classes) - len(classes), 'more class', 'more classes')}"
+        )
     return "\n".join(line.rstrip() for line in [*heads, *lines] if line.strip())
 
 

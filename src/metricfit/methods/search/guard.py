@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from metricfit.exceptions import OverfitWarning
+from metricfit.messages import count, warn
 from metricfit.oracles.base import OracleBase
 
 # Rows for each weight, and rows of each class, below which weights tuned on labels alone are not to be trusted.
@@ -24,13 +23,12 @@ def warn_if_few(oracle: OracleBase, weights: int) -> None:
     rare = [rows.axes.classes[i] for i in np.flatnonzero((counts > 0) & (counts < ROWS_PER_CLASS))]
     if effective >= ROWS_PER_WEIGHT * weights and not rare:
         return
-    why = f"{weights} weights are tuned on {effective:.0f} rows"
+    why = f"{count(weights, 'weight')} {'is' if weights == 1 else 'are'} tuned on {count(round(effective), 'row')}"
     if rare:
         have = "1 class has" if len(rare) == 1 else f"{len(rare)} classes have"
         why += f", and {have} fewer than {ROWS_PER_CLASS} rows (the first is {rare[0]!r})"
-    warnings.warn(
+    warn(
         f"{why}: the value on new rows may be much lower. Give more rows, or method='auto', which calibrates the "
         "probabilities and tunes little where rows are few",
         OverfitWarning,
-        stacklevel=2,
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from metricfit.data.labels import distinct_labels
 from metricfit.data.validation import check_weights
-from metricfit.messages import unknown
+from metricfit.messages import count, unknown
 from metricfit.oracles.files.sources import Part
 from metricfit.oracles.settings import TUNED, Settings
 from metricfit.tables import csv_file
@@ -156,7 +156,8 @@ class ScoreFiles:
 
     def __repr__(self) -> str:
         files = len(self.table.files) if isinstance(self.table, ArrowFiles) else 1
-        return f"ScoreFiles({files} files, {self.n_rows} rows, {len(self.classes)} classes)"
+        classes = count(len(self.classes), "class", "classes")
+        return f"ScoreFiles({count(files, 'file')}, {count(self.n_rows, 'row')}, {classes})"
 
     # What an oracle reads: labels once, probabilities in every pass
 

@@ -13,6 +13,7 @@ import numpy as np
 import metricfit
 from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate
+from metricfit.messages import count
 from metricfit.metrics import recall
 from metricfit.options import Options
 from metricfit.report import words
@@ -27,6 +28,7 @@ from metricfit.report.pictures.groups import GroupsDisplay
 from metricfit.report.pictures.regions import RegionsDisplay
 from metricfit.report.pictures.reliability import ReliabilityDisplay
 from metricfit.report.pictures.weights import WeightsDisplay
+from metricfit.report.rates import KINDS as KINDS_OF_RATES
 from metricfit.report.rates import rate
 from metricfit.result import Result
 
@@ -64,14 +66,15 @@ class Facts:
         result = self.result
         problem = None if self.origin is None else self.origin.problem
         objective = "the objective" if problem is None else words.named(problem.objective)
+        short = "the objective" if problem is None else words.named(problem.objective, short=True)
         expected = result.expected
         return {
-            "title": self.title or f"{objective[0].upper()}{objective[1:]}".partition(" (")[0],
+            "title": self.title or words.capitalised(short),
             "request": result.problem if problem is None else words.request(problem),
             "text": result.problem,
             "limits": [] if problem is None else [words.limit_in_words(c) for c in problem.constraints],
             "objective": objective,
-            "short": objective.partition(" (")[0],
+            "short": short,
             "value": result.value,
             "value_before": None
             if problem is None or self.before is None
@@ -120,7 +123,9 @@ class Facts:
                 constraint = self.origin.problem.constraints[place]
                 row["words"] = words.named(constraint.metric)
                 row["side"] = "at least" if constraint.sense == ">=" else "at most"
-                row["price"] = words.price_in_words(self.origin.problem, constraint, record)
+                row["price"] = words.price_in_words(
+                    self.origin.problem, constraint, record, self._kind() == "labels"
+                )
                 row["before"] = None if self.before is None else constraint.metric(self.before)
             else:
                 row["side"] = ""
@@ -153,7 +158,7 @@ class Facts:
         found: list[dict[str, Any]] = []
         for over in self.result.confusion.cells.names[:ATTRIBUTES]:
             axes = self.result.confusion.axes
-            told = None if self.origin is None else words.class_in(self.origin.problem, axes.decisions)
+            told = None if self.origin is None else words.decision_in(self.origin.problem, axes)
             display = GroupsDisplay.from_result(self.result, over=over, decision=told)
             sides = [False, True] if self.before is not None else [False]
             rates = {
@@ -165,8 +170,16 @@ class Facts:
             ]
             figure = self._figure(f"groups-{len(found)}", f"Groups of {over}", lambda d=display: d)  # type: ignore[misc]
             name = str(display.after.decisions[display.decision])
+            heads = [KINDS_OF_RATES[kind].removesuffix(" {}").removesuffix(" of") for kind in display.kinds]
             found.append(
-                {"over": over, "decision": name, "rows": rows, "sides": len(sides), "figure": figure}
+                {
+                    "over": over,
+                    "decision": name,
+                    "kinds": heads,
+                    "rows": rows,
+                    "sides": len(sides),
+                    "figure": figure,
+                }
             )
         return found
 
@@ -219,7 +232,11 @@ class Facts:
         named = [i for i in np.argsort(prior, kind="stable") if (axes.match == i).any() and prior[i] > 0]
         if len(named) < 2:
             raise ValueError("fewer than two classes have a decision")
-        pair = recall(axes.classes[named[0]]), recall(axes.classes[named[-1]])
+        # The class that the problem names, or else the rarest one, against the most frequent other class.
+        told = None if self.origin is None else words.decision_in(self.origin.problem, axes)
+        first = next((i for i in named if axes.classes[i] == told), named[0])
+        other = next(i for i in reversed(named) if i != first)
+        pair = recall(axes.classes[first]), recall(axes.classes[other])
         return AchievableDisplay.from_result(self.result, *pair)
 
     @staticmethod
@@ -250,7 +267,10 @@ class Facts:
             seed = self.origin.options.random_state
             facts.append(("seed", "none given; nothing was random" if seed is None else str(seed)))
         facts.append(
-            ("method", f"{result.method}, {result.n_oracle_calls} oracle calls, {result.seconds:.2f} s")
+            (
+                "method",
+                f"{result.method}, {count(result.n_oracle_calls, 'oracle call')}, {result.seconds:.2f} s",
+            )
         )
         facts.append(("made with", f"metricfit {metricfit.__version__}, Python {platform.python_version()}"))
         facts.append(("made on", f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC"))

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from metricfit.messages import count
 from metricfit.report.pictures.display import Display
 from metricfit.report.pictures.style import Style, plain
 from metricfit.report.words import named
@@ -69,7 +70,7 @@ class ConvergenceDisplay(Display):
         """Return where it ended."""
         if not self.calls.size:
             return "No iterations were recorded."
-        text = f"After {self.calls[-1]:.0f} oracle calls {self.objective} is {self.values[-1]:.4f}"
+        text = f"After {count(int(self.calls[-1]), 'oracle call')} {self.objective} is {self.values[-1]:.4f}"
         if np.isfinite(self.bounds[-1]):
             text += f"; the proven bound is {self.bounds[-1]:.4f}"
         return text + "."

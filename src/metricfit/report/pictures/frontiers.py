@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from metricfit.messages import count
 from metricfit.report.pictures.display import Display
 from metricfit.report.pictures.style import Style, plain
 from metricfit.report.words import named
@@ -105,7 +106,7 @@ class FrontierDisplay(Display):
         lost = len(front) - len(kept)
         goal = named(front.problem.objective, short=True)
         text = f"Best {goal} by the limit of the {names}: {', '.join(told)}"
-        text += f"; {lost} stricter levels cannot be kept." if lost else "."
+        text += f"; {count(lost, 'stricter level')} cannot be kept." if lost else "."
         below = self._below()
         if below >= SEEN:
             text += (

@@ -8,7 +8,7 @@ import numpy as np
 
 from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate
-from metricfit.messages import unknown
+from metricfit.messages import brief, unknown
 from metricfit.policy import Policy
 from metricfit.report.expected import of_most_probable, of_policy, rows_for
 from metricfit.report.pictures.display import Display
@@ -36,8 +36,9 @@ class GroupsDisplay(Display):
         By default the class with the fewest rows, which is usually the one of interest.
     rows : float, optional
         The number of rows; without it no intervals are drawn.
-    kinds : sequence of {"decided", "recall", "precision"}
-        The rates, one panel each.
+    kinds : sequence of {"decided", "recall", "precision"}, optional
+        The rates, one panel each. By default all of them, or only the share decided if the decision is no class: it
+        has neither recall nor precision.
 
     Examples
     --------
@@ -59,7 +60,7 @@ class GroupsDisplay(Display):
         over: str | None = None,
         decision: Label | None = None,
         rows: float | None = None,
-        kinds: tuple[RateKind, ...] = ("decided", "recall", "precision"),
+        kinds: tuple[RateKind, ...] | None = None,
     ) -> None:
         names = after.cells.names
         if not names:
@@ -68,12 +69,20 @@ class GroupsDisplay(Display):
             )
         if over is not None and over not in names:
             raise ValueError(unknown("attribute", over, names))
-        for kind in kinds:
-            if kind not in KINDS:
-                raise ValueError(unknown("kind", kind, KINDS))
-        self.after, self.before, self.rows, self.kinds = after, before, rows, tuple(kinds)
+        self.after, self.before, self.rows = after, before, rows
         self.over = names[0] if over is None else over
         self.decision = rarest(after) if decision is None else after.axes.decision_index(decision)
+        named = after.axes.match[self.decision] >= 0
+        known: tuple[RateKind, ...] = ("decided", "recall", "precision") if named else ("decided",)
+        self.kinds = known if kinds is None else tuple(kinds)
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise ValueError(unknown("kind", kind, KINDS))
+            if kind not in known:
+                name = brief(after.decisions[self.decision])
+                raise ValueError(
+                    f"the decision {name} is no class, so it has no {kind}; pass kinds=('decided',)"
+                )
 
     @classmethod
     def from_result(cls, result: Result, **options: Any) -> Self:
@@ -158,7 +167,8 @@ class GroupsDisplay(Display):
         texts = []
         for kind in self.kinds:
             values = ", ".join(
-                f"{group} {one.value:.1%}" for group, one in zip(self.groups, self.rates(kind), strict=True)
+                f"{group} {'no rows' if np.isnan(one.value) else f'{one.value:.1%}'}"
+                for group, one in zip(self.groups, self.rates(kind), strict=True)
             )
             texts.append(f"{KINDS[kind].format(name)}: {values}")
         return f"By {self.over}, under the policy. " + "; ".join(texts) + "."
@@ -167,14 +177,16 @@ class GroupsDisplay(Display):
         name = plain(self.after.decisions[self.decision], 16)
         where = np.arange(len(self.groups))
         for ax, kind in zip(axes, self.kinds, strict=True):
+            drawn = [self.rates(kind)]
             if self.before is not None:
-                self._dots(
-                    ax, where - 0.14, self.rates(kind, before=True), style.before, style.surface, "before"
-                )
-            self._dots(ax, where + 0.14, self.rates(kind), style.after, style.after, "the policy")
+                drawn.append(self.rates(kind, before=True))
+                self._dots(ax, where - 0.14, drawn[1], style.before, style.surface, "before")
+            self._dots(ax, where + 0.14, drawn[0], style.after, style.after, "the policy")
             ax.set_yticks(where, [plain(group) for group in self.groups])
             ax.set(ylim=(len(where) - 0.5, -0.5), title=KINDS[kind].format(name))
             ax.title.set_fontsize(10)
+            if all(np.isnan(one.value) for side in drawn for one in side):
+                ax.set(xlim=(0, 1))  # without a dot the axis would show shares below 0
             ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
             ax.grid(False, axis="y")
             ax.tick_params(axis="y", length=0)
