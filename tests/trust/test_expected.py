@@ -118,7 +118,7 @@ def test_a_class_of_one_row_does_no_harm():
     found = mf.optimize(proba, y, "g_mean", expect=True).expected
     assert found.value == pytest.approx(1.0)
     assert found.low < 0.6
-    assert "1 rows alone" in found.note
+    assert "1 row alone" in found.note
 
 
 def test_data_on_a_cluster_is_judged_by_the_rows_that_the_oracle_keeps():

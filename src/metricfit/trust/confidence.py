@@ -23,6 +23,7 @@ import numpy as np
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.intervals import estimate
+from metricfit.messages import count
 from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims import claims
@@ -72,7 +73,9 @@ class Confidence:
 
     def __str__(self) -> str:
         by = f"{self.folds} folds of {self.rows:,} rows" if self.folds else f"{self.rows:,} held-out rows"
-        lines = [f"with confidence {self.level:g}, by {by} ({self.policies} policies tested):"]
+        lines = [
+            f"with confidence {self.level:g}, by {by} ({count(self.policies, 'policy', 'policies')} tested):"
+        ]
         for c in self.constraints:
             about = f" (approximate: {c.approximate})" if c.approximate else ""
             found = f"{c.estimate:.3f} " + (

@@ -20,7 +20,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from metricfit.data.features import rows_at
-from metricfit.messages import some
+from metricfit.messages import some, warn
 from metricfit.types import FloatArray, IntArray
 
 WEIGHT = "sample_weight"
@@ -241,19 +241,17 @@ def _enough_rows(folds: int, y: Any) -> int:
     """Return the number of folds that the rows allow, and warn about classes with fewer rows than folds."""
     classes, counts = np.unique(y, return_counts=True)
     if 2 <= counts.max() < folds:
-        warnings.warn(
+        warn(
             f"cv={folds} needs a class with at least {folds} rows but the largest of {len(y)} rows has "
             f"{counts.max()}; using {counts.max()} folds",
-            stacklevel=5,
         )
         folds = int(counts.max())
     rare = [f"{value} ({count})" for value, count in zip(classes, counts, strict=True) if count < folds]
     if rare:
-        warnings.warn(
+        warn(
             f"{len(rare)} of {len(classes)} classes have fewer rows than there are folds ({folds}): "
             f"{', '.join(rare[:5])}{', ...' if len(rare) > 5 else ''}. Decisions for them rest on few rows, "
             f"and a class of one row is unknown to the model that predicts it; merge classes or lower cv",
-            stacklevel=5,
         )
     return folds
 

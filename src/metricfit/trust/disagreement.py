@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from metricfit.calibration import refuted
 from metricfit.exceptions import CalibrationWarning
+from metricfit.messages import warn
 from metricfit.oracles.base import OracleBase
 
 
@@ -23,11 +23,10 @@ def warn_if_refuted(oracle: OracleBase) -> None:
         where = f" in the cell {cells.values[worst.cell]} of {cells.names}" if worst.cell is not None else ""
         what = "they are" if worst.label is None else f"those of class {rows.axes.classes[worst.label]!r} are"
         said = f"{what} {worst.direction}{where} (p = {worst.p_value:.1g})"
-        warnings.warn(
+        warn(
             f"the labels refute the probabilities: {said}. Values and bounds hold only if the probabilities are right; "
             "use confusion='calibrated', which sets them right by the labels first",
             CalibrationWarning,
-            stacklevel=4,
         )
 
 
@@ -39,11 +38,10 @@ def warn_if_labels_disagree(result: Any) -> None:
         if np.isnan(record.value):  # undefined, such as the precision of a class that is never decided
             continue
         if not counted.low <= record.value <= counted.high and counted.low < counted.high:
-            warnings.warn(
+            warn(
                 f"{record.name}: calibrated probabilities say {record.value:.3f}, the labels of the same rows "
                 f"{counted.value:.3f} [{counted.low:.3f}, {counted.high:.3f}]. Use confusion='labels', where the "
                 "labels have the last word",
                 CalibrationWarning,
-                stacklevel=4,
             )
             return

@@ -17,6 +17,7 @@ import numpy as np
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.intervals import Evidence
+from metricfit.messages import count
 from metricfit.policy.evaluation import Judged
 from metricfit.problem import Problem
 from metricfit.trust.decided import Decided
@@ -124,5 +125,6 @@ def expected(
         notes.append(f"in {lost} of {folds} folds no policy keeps all constraints; their rows are left out")
     alone = int((fold == -1).sum())
     if alone:
-        notes.append(f"{alone} rows alone in their class and cell were not held out")
+        their, were = ("its", "was") if alone == 1 else ("their", "were")
+        notes.append(f"{count(alone, 'row')} alone in {their} class and cell {were} not held out")
     return judge(problem, Evidence.joined(parts), len(rows), "; ".join(notes), policies)
