@@ -56,6 +56,24 @@ class TestBudgets:
         assert FREE.solve(tol=10.0).n_oracle_calls <= 3
 
 
+@pytest.mark.parametrize("over", ["demographic_parity(over='g')", "demographic_parity(over='g', to='pairs')"])
+@pytest.mark.parametrize("confusion", ["labels", "calibrated", "model"])
+def test_a_bound_is_never_beyond_the_range_of_the_objective(over, confusion):
+    """A difference of 0 is the least there can be, so a policy that reaches it is optimal."""
+    rng = np.random.default_rng(0)
+    y, g = rng.integers(0, 3, 300), rng.choice(["a", "b"], 300)
+    scores = np.exp(rng.normal(size=(300, 3)) + np.eye(3)[y])
+    proba = scores / scores.sum(axis=1, keepdims=True)
+    limits, beside = ["macro_f1() >= 0.4"], {"sensitive_features": {"g": g}, "confusion": confusion}
+    result = mf.optimize(proba, y, over, limits, **beside)
+    assert (result.calibrated or result).bound == pytest.approx(0, abs=1e-12)
+    if confusion == "labels":
+        assert str(result.calibrated).endswith("no classifier is below 0.000")
+    else:
+        assert result.status == "optimal"
+        assert result.gap <= 1e-4
+
+
 def drawn_rows() -> tuple[np.ndarray, np.ndarray]:
     """Return 600 rows with labels drawn from their probabilities."""
     rng = np.random.default_rng(20)

@@ -133,8 +133,9 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Return the objective on the given rows.
 
         Higher is better: the sign of an objective to minimise is changed. The policy is evaluated by its decision
-        probabilities, with ``randomize="never"`` by its decisions. For another metric pass ``scoring=metric.scorer()`` to scikit-learn's tools; with constraints,
-        ``objective.scorer(constraints)`` keeps a search from winning by breaking limits.
+        probabilities, with ``randomize="never"`` by its decisions. For another metric pass
+        ``scoring=metric.scorer()`` to scikit-learn's tools; with constraints, ``objective.scorer(constraints)`` keeps a
+        search from winning by breaking limits.
 
         Parameters
         ----------

@@ -115,8 +115,9 @@ def run(
             first = first or found
             if standing is None or method.as_published or found.beats(standing):
                 best, standing = iterate, found
-            if walk.oracle.exact:  # otherwise the bound would only be an estimate
-                bound = max(bound, iterate.bound)
+            # Without an exact oracle the bound would only be an estimate. No value is below the objective's range.
+            if walk.oracle.exact and iterate.bound > -np.inf:
+                bound = max(bound, iterate.bound, program.lowest_value)
             prices = iterate.multipliers or prices
             records.append(standing.record(program, walk.calls, walk.budget.seconds, bound))
             progress(records[-1])

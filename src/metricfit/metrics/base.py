@@ -113,7 +113,7 @@ class Metric(ABC):
         """Return a scikit-learn scorer of the metric, for ``cross_val_score``, ``GridSearchCV`` and the like.
 
         Higher is better, so the sign of a metric of which lower is better is changed. A `MetricClassifier` is scored by
-        its decision probabilities (with ``randomize="never"`` by its decisions), any other classifier by its predictions.
+        its decision probabilities, any other classifier (and one with ``randomize="never"``) by its predictions.
 
         Parameters
         ----------
