@@ -17,7 +17,7 @@ from metricfit.data.validation import check_weights
 from metricfit.functions.binding import Binding
 from metricfit.metrics.base import Metric
 from metricfit.metrics.constraint import Constraint
-from metricfit.metrics.parse import parse
+from metricfit.metrics.parse import constraint_of
 from metricfit.types import FloatArray
 
 PASSED = ("sample_weight", "sensitive_features")
@@ -54,15 +54,10 @@ class MetricScorer:
     @classmethod
     def of(cls, metric: Metric, constraints: Any, attributes: str | Sequence[str] | None) -> MetricScorer:
         """Read constraints and names as users write them."""
-        given: Iterable[Any] = [constraints] if isinstance(constraints, Constraint | str) else constraints
-        found: tuple[Any, ...] = tuple(parse(one) if isinstance(one, str) else one for one in given)
-        for one in found:
-            if not isinstance(one, Constraint):
-                raise ValueError(
-                    f"scorer: constraints must be comparisons such as recall(1) >= 0.5, got {one!r}"
-                )
+        single = isinstance(constraints, Constraint | str | bool)
+        given: Iterable[Any] = [constraints] if single else constraints
         names = (attributes,) if isinstance(attributes, str) else tuple(attributes or ())
-        return cls(metric, found, names)
+        return cls(metric, tuple(constraint_of(one) for one in given), names)
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None
