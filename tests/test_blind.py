@@ -192,9 +192,10 @@ def test_classifier_decides_without_the_attribute():
     assert clf.result_.constraints[0].violation <= 1e-6
 
 
-def test_frozen_estimators_keep_their_class_probabilities():
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [1, 2]])
+def test_frozen_estimators_keep_their_class_probabilities(labels):
     X, y = people(2000, 3)
-    features = X[["score", "hint"]]
+    features, y = X[["score", "hint"]], np.array(labels)[y]
     model = LogisticRegression().fit(features, y)
     clf = mf.MetricClassifier(
         FrozenEstimator(model), "accuracy", [mf.equalized_odds("group") <= 0.1], blind=True
@@ -202,6 +203,25 @@ def test_frozen_estimators_keep_their_class_probabilities():
     clf.fit(features, y, sensitive_features=X["group"])
     np.testing.assert_allclose(clf.predict_proba(features), model.predict_proba(features), atol=1e-9)
     assert clf.result_.constraints[0].violation <= 1e-6
+    assert set(clf.predict(features)) == set(labels)
+
+
+def test_a_frozen_model_that_sees_the_attribute_is_refused():
+    X, y = people(200, 3)
+    X = X.assign(group=pd.factorize(X["group"])[0])
+    model = FrozenEstimator(LogisticRegression().fit(X, y))
+    clf = mf.MetricClassifier(model, "accuracy", attributes="group", blind=True)
+    with pytest.raises(ValueError, match=r"trained with 'group'.*mf.optimize\(..., blind=True\)"):
+        clf.fit(X, y)
+
+
+def test_class_probabilities_are_not_those_of_pairs():
+    joint, cell, y = joint_rows()
+    policy = mf.optimize(joint, y, "accuracy", sensitive_features=cell, blind=True, confusion="model").policy
+    classes = joint.reshape(-1, CELLS, CLASSES).sum(axis=1)
+    for use in (policy.decide, lambda proba: policy.evaluate(proba, y)):
+        with pytest.raises(ValueError, match=r"3 columns.*decides by 6.*clf.estimator_.joint_proba\(X\)"):
+            use(classes)
 
 
 def test_the_factors_win_where_classes_and_cells_need_different_lines():

@@ -51,12 +51,31 @@ def test_few_levels_are_single_solves(data):
     front = mf.frontier(
         data.proba, data.y, "g_mean", "precision('fraud') >= 0", [0.9, 0.6, 0.8], confusion="model"
     )
-    assert [point.levels for point in front] == [(0.6,), (0.8,), (0.9,)]  # the loosest first
+    assert [point.level for point in front] == [0.9, 0.6, 0.8]  # as they were given
+    assert [point.level for point in front.ordered] == [0.6, 0.8, 0.9]
     for point in front:
         assert point.result.value == pytest.approx(
             single(data, front.traded[0], point.levels[0]).value, abs=2e-4
         )
         assert point.result.gap <= 1e-4
+
+
+def test_levels_keep_their_order_and_number(data):
+    given = {"confusion": "model", "expect": True}
+    levels, shares = [0.8, 0.6, 0.8], [0.03, 0.05]
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels, **given)
+    assert front.to_frame()["level"].tolist() == levels
+    for level, point in zip(levels, front, strict=True):
+        assert point.result.constraints[0].limit == level
+        assert mf.precision("fraud")(point.confusion) >= level - 1e-9
+    assert front[1].value > front[0].value == front[2].value
+    assert front[0].expected == front[2].expected != front[1].expected
+    traded = [mf.precision("fraud"), mf.coverage("fraud") <= 0.1]
+    grid = mf.frontier(data.proba, data.y, "g_mean", traded, [[0.7, 0.6], shares], confusion="model")
+    assert [point.levels for point in grid] == [(0.7, 0.03), (0.7, 0.05), (0.6, 0.03), (0.6, 0.05)]
+    assert [point.levels for point in grid.ordered] == [(0.6, 0.05), (0.6, 0.03), (0.7, 0.05), (0.7, 0.03)]
+    with pytest.raises(ValueError, match="2 traded constraints; see levels"):
+        _ = grid[0].level
 
 
 def test_values_bounds_and_levels_are_monotone(front):
@@ -223,8 +242,8 @@ def test_a_grid_is_monotone_in_both_constraints(data):
         confusion="model",
     )
     assert len(front) == 9
-    assert [point.levels for point in front][:3] == [(0.6, 0.1), (0.6, 0.08), (0.6, 0.05)]
-    table = np.array([point.result.value for point in front]).reshape(3, 3)
+    assert [point.levels for point in front][:3] == [(0.6, 0.1), (0.6, 0.05), (0.6, 0.08)]
+    table = np.array([point.result.value for point in front.ordered]).reshape(3, 3)
     assert (np.diff(table, axis=0) <= 0).all()
     assert (np.diff(table, axis=1) <= 0).all()
     assert {"level precision('fraud')", "price coverage('suspicious')"} <= set(front.to_frame().columns)

@@ -125,6 +125,16 @@ class OverfitWarning(UserWarning):
     """There are few rows for the number of weights tuned on them, so the value on new rows may be much lower."""
 
 
+class DivergenceWarning(RuntimeWarning):
+    """A long run of a method whose steps can be chosen has ended worse than decisions at random.
+
+    Examples
+    --------
+    >>> issubclass(DivergenceWarning, RuntimeWarning)
+    True
+    """
+
+
 class CalibrationWarning(UserWarning):
     """The labels refute the probabilities that a result was computed from.
 

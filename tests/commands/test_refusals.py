@@ -171,6 +171,18 @@ def test_infeasible_constraints(folder, capsys):
     assert Path("policy.json").read_text() == "an older policy"
 
 
+def test_what_each_constraint_achieves_alone(folder, capsys):
+    limits = ["recall('fraud') >= 0.95", "coverage('fraud') <= 0.0001", "recall('legit') >= 1.2"]
+    assert fit("--subject-to", *limits, "--confusion", "model") == 3
+    lines = capsys.readouterr().err.splitlines()
+    start = next(
+        place for place, line in enumerate(lines) if line.split()[:3] == ["constraint", "asked", "alone"]
+    )
+    table = [line.split() for line in lines[start + 1 : start + 4]]
+    assert [row[3] for row in table[:2]] == ["kept", "kept"]
+    assert table[2][3:5] == [">=", "1.0000"]
+
+
 def test_a_policy_that_does_not_keep_its_constraints_is_said_to(folder, capsys):
     # One call leaves the most probable class, whose precision is lower than this.
     code = fit("--subject-to", "precision('fraud') >= 0.9", "--max-calls", "1")

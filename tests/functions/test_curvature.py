@@ -115,6 +115,11 @@ def test_reach_of_rates_is_from_zero_to_one(example):
     assert high[0] == pytest.approx(1) or example.name == "f_beta"
 
 
+@pytest.mark.parametrize("example", [e for e in METRICS if e.metric.direction < 0], ids=str)
+def test_reach_of_what_is_better_when_lower_begins_at_zero(example):
+    assert Bound(example.metric, example_rows().confusion).node.reach()[0][0] == pytest.approx(0, abs=1e-12)
+
+
 @pytest.mark.parametrize(("example", "decisions"), CASES, ids=IDS)
 def test_level_sets(example, decisions):
     """The functions are convex, and all <= 0 exactly where the metric keeps the limit."""

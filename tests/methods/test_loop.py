@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from methods.reference import ReferenceOracle
 from methods.truth import Sample
 
 import metricfit as mf
+from metricfit.exceptions import DivergenceWarning
 from metricfit.methods import METHODS, ColumnGeneration, Record
 
 STATUSES = {"optimal", "searched", "stalled", "max_calls", "max_seconds", "stopped"}
@@ -54,6 +56,45 @@ class TestBudgets:
 
     def test_huge_tolerance_ends_at_once(self):
         assert FREE.solve(tol=10.0).n_oracle_calls <= 3
+
+
+class Wanderer(ColumnGeneration):
+    """Asks for a rule and for its opposite in turn, and ends with the worse one."""
+
+    def steps(self, program, walk):
+        loss = program.loss(program.objective.gradient(program.uniform(walk.oracle.margins)))
+        for t in range(120):
+            yield walk.single(walk.ask((1 + t) * (-1) ** t * loss))
+
+
+@pytest.mark.parametrize("option", [None, "pace"])
+def test_only_methods_with_steps_to_set_warn_that_they_diverge(option, monkeypatch):
+    monkeypatch.setattr(Wanderer, "step_option", option)
+    told = (
+        pytest.warns(DivergenceWarning, match="smaller steps, see its option pace")
+        if option
+        else nullcontext()
+    )
+    with told:
+        PROBLEMS["accuracy"].solve(method=Wanderer(), max_calls=200)
+
+
+@pytest.mark.parametrize("over", ["demographic_parity(over='g')", "demographic_parity(over='g', to='pairs')"])
+@pytest.mark.parametrize("confusion", ["labels", "calibrated", "model"])
+def test_a_bound_is_never_beyond_the_range_of_the_objective(over, confusion):
+    """A difference of 0 is the least there can be, so a policy that reaches it is optimal."""
+    rng = np.random.default_rng(0)
+    y, g = rng.integers(0, 3, 300), rng.choice(["a", "b"], 300)
+    scores = np.exp(rng.normal(size=(300, 3)) + np.eye(3)[y])
+    proba = scores / scores.sum(axis=1, keepdims=True)
+    limits, beside = ["macro_f1() >= 0.4"], {"sensitive_features": {"g": g}, "confusion": confusion}
+    result = mf.optimize(proba, y, over, limits, **beside)
+    assert (result.calibrated or result).bound == pytest.approx(0, abs=1e-12)
+    if confusion == "labels":
+        assert str(result.calibrated).endswith("no classifier is below 0.000")
+    else:
+        assert result.status == "optimal"
+        assert result.gap <= 1e-4
 
 
 def drawn_rows() -> tuple[np.ndarray, np.ndarray]:

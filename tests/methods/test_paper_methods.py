@@ -11,6 +11,7 @@ from methods.problems import PROBLEMS
 from methods.truth import Case, Sample
 
 import metricfit as mf
+from metricfit.exceptions import DivergenceWarning
 from metricfit.methods import GDA, METHODS, Bisection, Ellipsoid, Grid, Method, Plugin, SplitFrankWolfe
 
 # Every objective and constraint that one of the methods treats in a way of its own.
@@ -206,7 +207,7 @@ def test_methods_name_those_that_can() -> None:
 
 
 def test_a_diverging_run_warns_with_what_it_reached() -> None:
-    with pytest.warns(RuntimeWarning, match=r"gda diverged: after 200 calls.*best reached"):
+    with pytest.warns(DivergenceWarning, match=r"gda diverged: after 200 calls.*best reached.*option step"):
         PROBLEMS["min_recall"].solve(method=GDA(step=(1e3, 1e-3), prune="none"), max_calls=200)
 
 

@@ -53,6 +53,8 @@ def test_limits_become_stricter_by_so_much_but_stay_within_reach():
     assert [limit.constraint.limit for limit in moved.limits] == pytest.approx([0.6, 0.25])
     moved = stricter(walk.program, [10.0, 10.0])
     assert [limit.constraint.limit for limit in moved.limits] == pytest.approx([0.75, 0.15])
+    walk, _, _ = asked(["coverage_deviation() <= 0.1"])
+    assert stricter(walk.program, [0.09]).limits[0].constraint.limit == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize("spent", [0.0, 0.003, 0.02])

@@ -111,6 +111,8 @@ class TestReading:
             ("g_mean", 3, "constraints must be a list of constraints, got 3"),
             ("g_mean", [0.5], "constraints must be comparisons such as"),
             ("g_mean", ["recall(0)"], "constraints must be comparisons such as"),
+            ("g_mean", [mf.recall(0) == 0.5], "got False; == makes no constraint: use <= or >=, or both"),
+            ("g_mean", mf.recall(0) == 0.5, "got False; == makes no constraint: use <= or >=, or both"),
             ("g_mean", ["recall(0) >= nan"], "unknown metric 'nan'"),
         ],
     )

@@ -149,7 +149,7 @@ def test_a_grid_has_a_line_for_each_level(data):
         "precision of fraud ≥ 0.5",
         "precision of fraud ≥ 0.8",
     ]
-    np.testing.assert_allclose(display.ax_.lines[1].get_ydata(), [p.result.value for p in front][2:])
+    np.testing.assert_allclose(display.ax_.lines[1].get_ydata(), [p.result.value for p in front.ordered][2:])
 
 
 def test_rates_by_group_are_those_of_the_slices(result):

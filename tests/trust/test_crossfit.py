@@ -14,7 +14,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.model_selection import (
     GridSearchCV,
+    GroupKFold,
+    LeaveOneGroupOut,
     RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
     TimeSeriesSplit,
     cross_val_predict,
 )
@@ -176,11 +179,23 @@ def test_precomputed_kernels_are_cut_on_both_sides():
     np.testing.assert_array_equal(found.proba, cross_fit(Shares(**options), X, Y, CLASSES, cv=folds).proba)
 
 
+@pytest.mark.parametrize("cv", [1, 0, -3, True, False, np.True_])
+def test_fewer_than_two_folds_are_refused(cv):
+    with pytest.raises(ValueError, match=r"cv must be a number of folds, 2 or more, a splitter.* None"):
+        cross_fit(GaussianNB(), X, Y, CLASSES, cv=cv)
+
+
+@pytest.mark.parametrize("splitter", [GroupKFold(3), LeaveOneGroupOut(), StratifiedGroupKFold(3)])
+def test_folds_of_groups_are_passed_as_a_list(splitter):
+    with pytest.raises(ValueError, match=r"needs groups.*cv=list\(.*\(.*\)\.split\(X, y, groups\)\)"):
+        cross_fit(GaussianNB(), X, Y, CLASSES, cv=splitter)
+    folds = list(splitter.split(X, Y, np.arange(90) % 3))
+    assert cross_fit(GaussianNB(), X, Y, CLASSES, cv=folds).whole(90)
+
+
 def test_bad_cv():
     with pytest.raises(ValueError, match="FrozenEstimator"):
         cross_fit(GaussianNB(), X, Y, CLASSES, cv="prefit")
-    with pytest.raises(ValueError, match="n_splits=2 or more"):
-        cross_fit(GaussianNB(), X, Y, CLASSES, cv=1)
 
 
 def test_class_proba_aligns_and_checks():

@@ -18,7 +18,7 @@ DEFAULT_NAME = "group"
 
 # Advice in the error about a missing attribute; the command line replaces it by its own.
 MISSING_ATTRIBUTE = (
-    f"; pass {ARGUMENT}= with that column, or attributes= of MetricClassifier to name a column of X"
+    f"; pass {ARGUMENT}= with that column, or name a column that X has by attributes= of MetricClassifier"
 )
 
 

@@ -45,9 +45,10 @@ class MetricClassifier(Decider):
         mixture of models, tuned on the rows they were trained on, and ``cv`` is not used. Each oracle call trains a
         model, so set ``max_calls``.
     cv : int, splitter, iterable of (train, test) or None, default=5
-        How rows are held out for the probabilities that decisions are tuned on; an integer means stratified folds. None
-        tunes on the training rows, which suits models that do not overfit. Rows that are in no test fold are not used
-        for tuning. Not used for a frozen estimator.
+        How rows are held out for the probabilities that decisions are tuned on; an integer, 2 or more, means stratified
+        folds. Folds that keep groups together are ``list(GroupKFold(5).split(X, y, groups))``. None tunes on the
+        training rows, which suits models that do not overfit. Rows that are in no test fold are not used for tuning.
+        Not used for a frozen estimator.
     decisions : list, optional
         Labels of the decisions, by default the classes. They may include decisions that are not classes, such as
         ``"review"``.
@@ -57,7 +58,8 @@ class MetricClassifier(Decider):
     blind : bool, default=False
         Whether decisions must not see the attributes, although constraints are on groups; `predict` then does not need
         them. The base classifier, without the columns named by ``attributes``, is trained to predict cells
-        (combinations of attribute values) as well as classes; see `estimator_`.
+        (combinations of attribute values) as well as classes; see `estimator_`. A frozen estimator keeps predicting the
+        classes, and an unfitted clone of its model is trained to predict the cells.
     missing : {"error", "cell"}, default="error"
         Refuse rows that lack an attribute, or give them a separate cell, with the value ``"(missing)"``.
     unseen : {"error", "overall"}, default="error"

@@ -133,8 +133,9 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Return the objective on the given rows.
 
         Higher is better: the sign of an objective to minimise is changed. The policy is evaluated by its decision
-        probabilities. For another metric pass ``scoring=metric.scorer()`` to scikit-learn's tools; with constraints,
-        ``objective.scorer(constraints)`` keeps a search from winning by breaking limits.
+        probabilities, with ``randomize="never"`` by its decisions. For another metric pass
+        ``scoring=metric.scorer()`` to scikit-learn's tools; with constraints, ``objective.scorer(constraints)`` keeps a
+        search from winning by breaking limits.
 
         Parameters
         ----------
@@ -145,7 +146,8 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sample_weight : array-like of shape (N,), optional
             Weights.
         sensitive_features : frame or array-like of shape (N,), optional
-            The attributes, if the policy was fitted with them and not with ``attributes``.
+            The attributes, if the policy was fitted with them and not with ``attributes``. A blind policy needs none;
+            with an objective over groups they are needed to judge it.
 
         Returns
         -------

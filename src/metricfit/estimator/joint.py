@@ -11,6 +11,7 @@ from sklearn.frozen import FrozenEstimator
 
 from metricfit.data.columns import frame_columns
 from metricfit.estimator.pairs import CellTiltedByClass, ClassThenCell
+from metricfit.messages import some
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone, folds_of
 from metricfit.types import FloatArray, IntArray
 
@@ -128,6 +129,7 @@ def fit_joint(
     >>> held_out.proba.shape
     (40, 4)
     """
+    _check_sees_none(estimator, dropped)
     X, every = without(X, dropped), np.arange(cells * len(classes))
     candidates = joint_models(estimator, len(classes))
     if cv is None:
@@ -150,6 +152,20 @@ def fit_joint(
     best = race[0]
     model = fit_clone(candidates[best], X, pairs, sample_weight)
     return JointModel(model, cells, classes, dropped), told[best]
+
+
+def _check_sees_none(estimator: Any, dropped: Sequence[str]) -> None:
+    """Raise if a frozen model was trained with columns that it must not see."""
+    if not isinstance(estimator, FrozenEstimator):
+        return
+    trained = getattr(estimator, "feature_names_in_", ())
+    seen = [name for name in dropped if name in trained]
+    if seen:
+        raise ValueError(
+            f"blind=True: the frozen model was trained with {some(seen)}, which decisions must not see. Pass an "
+            "estimator that may be trained, a model that was trained without this column, or probabilities of all "
+            "pairs of group and class to mf.optimize(..., blind=True)"
+        )
 
 
 def _by_loss(

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
 
 from metricfit.data.features import rows_at
 from metricfit.trust.crossfit import class_proba, fit_clone
@@ -44,7 +45,11 @@ class ClassAndCell(ClassifierMixin, BaseEstimator, ABC):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each pair that was seen."""
-        of_class = class_proba(self.class_model_, X, np.arange(self.n_classes))
+        frozen = isinstance(
+            self.of_class, FrozenEstimator
+        )  # it has labels for classes, in the order of their numbers
+        classes = self.class_model_.classes_ if frozen else np.arange(self.n_classes)
+        of_class = class_proba(self.class_model_, X, classes)
         joint = np.zeros((len(of_class), len(self.classes_)))
         for i, of_cell in self._cells_in_class(X).items():
             inside = self.classes_ % self.n_classes == i

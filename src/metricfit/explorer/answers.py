@@ -124,7 +124,7 @@ def of_frontier(front: Frontier) -> dict[str, Any]:
     """Return the points of a curve."""
     traded = front.traded[0]
     points = []
-    for point in front:
+    for point in front.ordered:
         result = point.result
         points.append(
             {

@@ -50,6 +50,12 @@ class Largest(Node):
         )
         return Stack(parts[:half]) if parts and len(parts) == 2 * half and all(opposite) else None
 
+    @property
+    def of_differences(self) -> bool:
+        """Whether the values are absolute values or spreads, so that the largest is never negative."""
+        parts = self.part.parts if isinstance(self.part, Stack) else ()
+        return self._signed is not None or (bool(parts) and all(isinstance(p, Spread) for p in parts))
+
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         if self._signed is not None and self not in theta:
             return np.asarray(np.abs(self._signed.value(u, theta)).max(axis=-1))[..., None]
@@ -61,11 +67,21 @@ class Largest(Node):
 
     def reach(self) -> tuple[FloatArray, FloatArray]:
         low, high = self.part.reach()
-        return np.array([low.max()]), np.array([high.max()])
+        least = max(low.max(), 0.0) if self.of_differences else low.max()
+        return np.array([least]), np.array([high.max()])
 
     def slope(self, u: FloatArray, weight: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         chosen = self.weights(self.part.value(u, theta), theta)
         return self.part.slope(u, weight[0] * chosen, theta)
+
+
+class Spread(Sum):
+    """The largest of several values minus the smallest, which is never negative."""
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node]) -> Spread:
+        """Return the spread of nodes of size one."""
+        return cls(((1.0, largest(nodes)), (1.0, largest([negative(node) for node in nodes]))))
 
 
 def largest(nodes: Sequence[Node]) -> Node:

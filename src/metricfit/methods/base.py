@@ -38,7 +38,8 @@ class Method(ABC):
     lists the curvatures that a minimised objective may have, ``needs_smooth`` says whether it must have a gradient,
     ``constrained`` whether there may be convex constraints, ``nonconvex`` whether there may be any others. ``proves``
     says that with an exact oracle the bound converges to the value, ``calibrates`` that with counted labels the
-    rules decide on calibrated probabilities. ``as_published`` is an option of the paper's methods: take only the
+    rules decide on calibrated probabilities, ``step_option`` names the option that sets the size of its steps.
+    ``as_published`` is an option of the paper's methods: take only the
     paper's steps, and return the last iterate rather than the best one seen.
     """
 
@@ -50,6 +51,7 @@ class Method(ABC):
     nonconvex: ClassVar[bool] = False
     proves: ClassVar[bool] = False
     calibrates: ClassVar[bool] = False
+    step_option: ClassVar[str | None] = None
     default_calls: ClassVar[int] = 1000
     as_published: bool = False
 
@@ -115,8 +117,9 @@ def run(
             first = first or found
             if standing is None or method.as_published or found.beats(standing):
                 best, standing = iterate, found
-            if walk.oracle.exact:  # otherwise the bound would only be an estimate
-                bound = max(bound, iterate.bound)
+            # Without an exact oracle the bound would only be an estimate. No value is below the objective's range.
+            if walk.oracle.exact and iterate.bound > -np.inf:
+                bound = max(bound, iterate.bound, program.lowest_value)
             prices = iterate.multipliers or prices
             records.append(standing.record(program, walk.calls, walk.budget.seconds, bound))
             progress(records[-1])
@@ -154,9 +157,9 @@ def run(
     records.append(last.record(program, walk.calls, walk.budget.seconds, bound))
     if callback is not None and status != "stopped":
         callback(records[-1])
-    if warn and status != "optimal":
-        path = (first or last, found or last, last)
-        warn_if_astray(method.name, program, walk.oracle.margins, walk.calls, path)
+    if warn and method.step_option is not None and status != "optimal":
+        path, named = (first or last, found or last, last), (method.name, method.step_option)
+        warn_if_astray(named, program, walk.oracle.margins, walk.calls, path)
     return Outcome(best, last.value, bound, status, tuple(records))  # type: ignore[arg-type]
 
 

@@ -69,6 +69,7 @@ class GDA(Pruned):
     reference = "Algorithms 2 and 6"
     accepts = frozenset({Curvature.LINEAR, Curvature.CONVEX})
     constrained = True
+    step_option = "step"
     default_calls = 5000
 
     def __init__(

@@ -75,6 +75,7 @@ class SplitFrankWolfe(Pruned):
     accepts = frozenset({Curvature.LINEAR, Curvature.CONVEX})
     needs_smooth = True
     constrained = True
+    step_option = "eta"
     default_calls = 10_000
 
     def __init__(

@@ -113,7 +113,7 @@ class Metric(ABC):
         """Return a scikit-learn scorer of the metric, for ``cross_val_score``, ``GridSearchCV`` and the like.
 
         Higher is better, so the sign of a metric of which lower is better is changed. A `MetricClassifier` is scored by
-        its decision probabilities, any other classifier by its predictions.
+        its decision probabilities, any other classifier (and one with ``randomize="never"``) by its predictions.
 
         Parameters
         ----------
@@ -121,8 +121,9 @@ class Metric(ABC):
             If one of them is broken, the score is minus the violation (and less than any value of the metric), so a
             search over settings cannot win by breaking limits.
         attributes : str or list of str, optional
-            Columns of X that hold the metric's attributes; by default those that the classifier names. With metadata
-            routing, ``scorer.set_score_request(sensitive_features=True)`` passes them separately.
+            Columns of X that hold the metric's attributes; by default those that the classifier names. Columns that
+            X lacks are an error only if the metric needs them. With metadata routing,
+            ``scorer.set_score_request(sensitive_features=True)`` passes them separately.
 
         Returns
         -------

@@ -17,9 +17,9 @@ from metricfit.exceptions import Undefined
 from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
 from metricfit.functions.expression import Constant, Node
-from metricfit.functions.extremes import Largest, largest, magnitude, smallest
+from metricfit.functions.extremes import Spread, largest, magnitude, smallest
 from metricfit.functions.nonlinear import SUM_ERROR, Otherwise, Quotient
-from metricfit.functions.sums import Stack, Sum, Total, negative
+from metricfit.functions.sums import Sum, Total
 from metricfit.messages import brief
 from metricfit.metrics.base import Absolute, Combination, Divided, Metric, Sliced, Times
 from metricfit.metrics.rates import Extreme, Named
@@ -74,7 +74,7 @@ class Disparity(Metric):
         if self.to == "pairs":
             # The largest minus the smallest, rate by rate: 2 G rows instead of G squared for all pairs.
             picks = [[Total(row, group) for group in groups] for row in np.eye(groups[0].size)]
-            return [Sum(((1.0, largest(p)), (1.0, Largest(Stack(tuple(map(negative, p))))))) for p in picks]
+            return [Spread.of(p) for p in picks]
         reference = self._reference(groups, overall)
         return [Sum(((1.0, group), (-1.0, reference))) for group in groups]
 

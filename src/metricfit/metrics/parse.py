@@ -95,6 +95,24 @@ def parse(text: str) -> Metric | Constraint:
     return found
 
 
+def constraint_of(given: Any) -> Constraint:
+    """Return a constraint that is given as an object or as text.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> constraint_of(mf.recall(1) == 0.5)
+    Traceback (most recent call last):
+        ...
+    ValueError: constraints must be comparisons such as precision('a') >= 0.9, got False; == makes no constraint: ...
+    """
+    found = parse(given) if isinstance(given, str) else given
+    if isinstance(found, Constraint):
+        return found
+    why = "; == makes no constraint: use <= or >=, or both" if isinstance(found, bool) else ""
+    raise ValueError(f"constraints must be comparisons such as precision('a') >= 0.9, got {found!r}{why}")
+
+
 def character_of(text: str, error: SyntaxError) -> int | None:
     """Return the character, counted from 1, at which Python stopped parsing a text; None if it does not say.
 

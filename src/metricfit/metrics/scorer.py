@@ -10,13 +10,15 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
+from metricfit.data.columns import frame_columns, is_frame
 from metricfit.data.confusion import Confusion
 from metricfit.data.labels import encode_labels
 from metricfit.data.validation import check_weights
 from metricfit.functions.binding import Binding
 from metricfit.metrics.base import Metric
 from metricfit.metrics.constraint import Constraint
-from metricfit.metrics.parse import parse
+from metricfit.metrics.parse import constraint_of
+from metricfit.types import FloatArray
 
 PASSED = ("sample_weight", "sensitive_features")
 
@@ -52,15 +54,10 @@ class MetricScorer:
     @classmethod
     def of(cls, metric: Metric, constraints: Any, attributes: str | Sequence[str] | None) -> MetricScorer:
         """Read constraints and names as users write them."""
-        given: Iterable[Any] = [constraints] if isinstance(constraints, Constraint | str) else constraints
-        found: tuple[Any, ...] = tuple(parse(one) if isinstance(one, str) else one for one in given)
-        for one in found:
-            if not isinstance(one, Constraint):
-                raise ValueError(
-                    f"scorer: constraints must be comparisons such as recall(1) >= 0.5, got {one!r}"
-                )
+        single = isinstance(constraints, Constraint | str | bool)
+        given: Iterable[Any] = [constraints] if single else constraints
         names = (attributes,) if isinstance(attributes, str) else tuple(attributes or ())
-        return cls(metric, found, names)
+        return cls(metric, tuple(constraint_of(one) for one in given), names)
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None
@@ -81,24 +78,29 @@ class MetricScorer:
         return away if constraint.sense == "<=" else -away
 
     def _confusion(self, estimator: Any, X: Any, y: Any, weight: Any, sensitive_features: Any) -> Confusion:
-        named = self.attributes or _names(getattr(estimator, "attributes", None))
         beside = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
-        if named and sensitive_features is None:
-            sensitive_features = {name: X[name] for name in named}
+        if sensitive_features is None:
+            sensitive_features = self._columns(estimator, X)
         y = np.asarray(y)
         if not hasattr(estimator, "decision_proba"):
             classes = getattr(estimator, "classes_", None)
             made = np.asarray(estimator.predict(X))
             known = None if classes is None else np.asarray(classes).tolist()
             return Confusion.from_predictions(y, made, sensitive_features, weight, known)
-        chances = np.asarray(estimator.decision_proba(X, **beside))
-        axes = estimator.policy_.axes
-        cells, codes = Cells.observe(sensitive_features, len(chances))
+        axes = estimator.policy_.axes.seen  # a blind policy decides by pairs of cell and class
+        chances = _chances(estimator, X, beside, axes)
+        cells, codes = Cells.observe(sensitive_features, len(chances), estimator.missing)
         weights = check_weights(weight, len(chances))
         tensor = np.zeros((len(cells), axes.n, axes.k))
         rows = chances if weights is None else chances * weights[:, None]
         np.add.at(tensor, (codes, encode_labels(y, axes.classes)), rows)
         return Confusion(tensor / tensor.sum(), Axes(axes.classes, axes.decisions, cells))
+
+    def _columns(self, estimator: Any, X: Any) -> dict[str, Any] | None:
+        """Return the named columns that X has: blind decisions need none, and metrics say which one they lack."""
+        named = self.attributes or _names(getattr(estimator, "attributes", None))
+        known = frame_columns(X) if named and is_frame(X) else []
+        return {name: X[name] for name in named if name in known} or None
 
     def set_score_request(self, **requests: Any) -> MetricScorer:
         """Ask scikit-learn's metadata routing for ``sample_weight`` or ``sensitive_features``.
@@ -126,3 +128,11 @@ class MetricScorer:
 
 def _names(attributes: Any) -> tuple[str, ...]:
     return (attributes,) if isinstance(attributes, str) else tuple(attributes or ())
+
+
+def _chances(estimator: Any, X: Any, beside: dict[str, Any], axes: Axes) -> FloatArray:
+    """Return the probability of each decision for each row, as `predict` decides: 0 or 1 without randomization."""
+    if estimator.randomize != "never":
+        return np.asarray(estimator.decision_proba(X, **beside))
+    made = encode_labels(np.asarray(estimator.predict(X, **beside)), axes.decisions, "predict")
+    return np.asarray(np.eye(axes.k)[made])

@@ -198,6 +198,13 @@ class Policy(Exportable):
         if self.axes.seen is not self.axes:
             proba = np.asarray(proba)  # of cells and classes, with a column for each pair
             proba = proba.reshape(len(proba), -1) if proba.ndim == 3 else proba
+            if proba.ndim == 2 and proba.shape[1] != self.axes.n:
+                raise ValueError(
+                    f"proba has {proba.shape[1]} columns, but a policy that does not see "
+                    f"{', '.join(self.axes.seen.cells.names)} decides by {self.axes.n}, one for each pair of "
+                    f"{len(self.axes.seen.cells)} groups and {self.axes.seen.n} classes. Pass "
+                    "clf.estimator_.joint_proba(X) of a MetricClassifier, or P(group, class | x) as in mf.optimize"
+                )
         return check_proba(in_class_order(proba, self.axes.classes), self.axes.n, allow_empty=True)
 
     def _who_decides(self, sensitive_features: Any, n_rows: int) -> list[tuple[Policy, Any, IntArray]]:

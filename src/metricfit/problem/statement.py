@@ -9,6 +9,7 @@ from metricfit.data.axes import Axes
 from metricfit.functions.binding import Binding
 from metricfit.functions.sums import negative
 from metricfit.metrics import Constraint, Metric, custom, parse
+from metricfit.metrics.parse import constraint_of
 from metricfit.problem.limit import Limit
 from metricfit.problem.program import Program
 from metricfit.types import FloatArray
@@ -36,13 +37,13 @@ class Problem:
         cls, objective: ObjectiveLike, constraints: ConstraintLike | Iterable[ConstraintLike] = ()
     ) -> Problem:
         """Read an objective (metric, name, text or callable) and constraints (objects or text)."""
-        if isinstance(constraints, Constraint | str):
+        if isinstance(constraints, Constraint | str | bool):
             constraints = [constraints]
         try:
             given = list(constraints)
         except TypeError:
             raise ValueError(f"constraints must be a list of constraints, got {constraints!r}") from None
-        return cls(_objective(objective), tuple(_constraint(c) for c in given))
+        return cls(_objective(objective), tuple(constraint_of(c) for c in given))
 
     @property
     def sign(self) -> int:
@@ -91,10 +92,3 @@ def _objective(objective: ObjectiveLike) -> Metric:
     raise ValueError(
         f"objective must be a metric, its name, text or a callable on the n x k matrix, got {objective!r}"
     )
-
-
-def _constraint(constraint: ConstraintLike) -> Constraint:
-    found = parse(constraint) if isinstance(constraint, str) else constraint
-    if not isinstance(found, Constraint):
-        raise ValueError(f"constraints must be comparisons such as precision('a') >= 0.9, got {found!r}")
-    return found

@@ -13,6 +13,7 @@ from metricfit.oracles.base import Counting, OracleBase
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.policy import Policy
 from metricfit.problem import Problem
+from metricfit.result import Result
 from metricfit.tradeoff.levels import limits_at
 from metricfit.tradeoff.points import Frontier, Point
 from metricfit.tradeoff.trace import DEFAULTS, trace
@@ -29,12 +30,14 @@ def with_expected(front: Frontier, oracle: OracleBase, options: Options = DEFAUL
     if rows is None:
         return front
     folds = _Folds(front, oracle, options)
-    points = []
-    for place, point in enumerate(front):
-        judged = None if point.result is None else expected(_problem(front, point), rows, folds.refit(place))
-        result = None if point.result is None else replace(point.result, expected=judged)
-        points.append(replace(point, result=result))
-    return replace(front, points=tuple(points))
+    found = {}
+    for point in front.ordered:
+        levels, result = point.levels, point.result
+        if result is not None:
+            judged = expected(_problem(front, point), rows, folds.refit(levels))
+            result = replace(result, expected=judged)
+        found[levels] = replace(point, result=result)
+    return replace(front, points=tuple(found[point.levels] for point in front))
 
 
 class _Folds:
@@ -43,9 +46,9 @@ class _Folds:
     def __init__(self, front: Frontier, oracle: OracleBase, options: Options) -> None:
         self.front, self.oracle = front, oracle
         self.options = replace(options, start=None, callback=None, verbose=0)
-        self.without: list[Frontier] = []
+        self.without: list[dict[tuple[float, ...], Result | None]] = []
 
-    def refit(self, place: int) -> Callable[[Rows], Policy]:
+    def refit(self, levels: tuple[float, ...]) -> Callable[[Rows], Policy]:
         """Return what finds the policy of a level on the rows without the first fold, then the second, and so on."""
         numbers = count()
 
@@ -53,21 +56,22 @@ class _Folds:
             number = next(numbers)
             if number == len(self.without):
                 self.without.append(self._trace(some))
-            found = self.without[number].points[place].result
+            found = self.without[number][levels]
             if found is None:
                 raise InfeasibleError({"the level": 0.0}, {"the level": 0.0}, ("the level",), proven=False)
             return found.policy
 
         return policy
 
-    def _trace(self, some: Rows) -> Frontier:
+    def _trace(self, some: Rows) -> dict[tuple[float, ...], Result | None]:
         front, given = self.front, self.oracle
         kind: Counting = "calibrated" if given.calibrates else "model" if given.exact else "labels"
         lists = [sorted({point.levels[i] for point in front}) for i in range(len(front.traded))]
         oracle = PluginOracle(some, kind, given.threads)
-        return trace(
+        again = trace(
             front.problem, front.traded, lists[0] if len(lists) == 1 else lists, oracle, self.options
         )
+        return {point.levels: point.result for point in again}
 
 
 def _problem(front: Frontier, point: Point) -> Problem:

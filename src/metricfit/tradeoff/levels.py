@@ -39,7 +39,7 @@ def _one(given: TradedLike) -> Constraint:
 
 
 def grid_of(levels: Any, traded: Sequence[Constraint]) -> list[list[float]]:
-    """Return the levels of each traded constraint, the loosest first."""
+    """Return the levels of each traded constraint, as they are given."""
     given = [levels] if len(traded) == 1 else list(levels)
     if len(given) != len(traded):
         raise ValueError(f"levels must have a list for each of {len(traded)} constraints, got {len(given)}")
@@ -52,8 +52,20 @@ def grid_of(levels: Any, traded: Sequence[Constraint]) -> list[list[float]]:
         limits = [compare(constraint.metric, constraint.sense, level).limit for level in some]
         if not limits:
             raise ValueError(f"levels of {constraint.metric} is empty; give at least one limit")
-        found.append(sorted(set(limits), reverse=constraint.sense == "<="))
+        found.append(limits)
     return found
+
+
+def loosest_first(traded: Sequence[Constraint], grid: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Return the distinct levels of each traded constraint, the loosest first.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> loosest_first([mf.recall(1) >= 0, mf.coverage(1) <= 0], [[0.7, 0.5, 0.7], [0.1, 0.2]])
+    [[0.5, 0.7], [0.2, 0.1]]
+    """
+    return [sorted(set(some), reverse=c.sense == "<=") for c, some in zip(traded, grid, strict=True)]
 
 
 def anchors(order: Sequence[tuple[float, ...]], count: int) -> list[tuple[float, ...]]:

@@ -15,7 +15,9 @@ from metricfit.result import Result
 class Point:
     """One level of each traded constraint, and its result.
 
-    It has all that its result has: ``point.value`` is ``point.result.value``.
+    It has all that its result has: ``point.value`` is ``point.result.value``. If no policy keeps the limits,
+    ``feasible`` is False and ``result`` is None; then there is no ``point.value``, and ``achievable`` says what can be
+    kept.
 
     Attributes
     ----------
@@ -26,6 +28,15 @@ class Point:
     achievable : tuple of float
         The values of the traded metrics in the result; if no policy keeps the limits, the closest values that are
         achievable together.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> proba, y = [[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]], [0, 1, 1]
+    >>> rare = [mf.coverage(1) <= 0.25]
+    >>> front = mf.frontier(proba, y, "accuracy", mf.recall(1), [0.2, 0.9], constraints=rare, confusion="model")
+    >>> [(point.level, round(point.value, 2) if point.feasible else None) for point in front]
+    [(0.2, 0.7), (0.9, None)]
     """
 
     levels: tuple[float, ...]
@@ -39,6 +50,13 @@ class Point:
         return getattr(self.result, name)
 
     @property
+    def level(self) -> float:
+        """The limit asked for; in a grid, where there are several, see ``levels``."""
+        if len(self.levels) > 1:
+            raise ValueError(f"level: there are {len(self.levels)} traded constraints; see levels")
+        return self.levels[0]
+
+    @property
     def feasible(self) -> bool:
         """Whether a policy keeps the limits."""
         return self.result is not None
@@ -48,8 +66,8 @@ class Point:
 class Frontier:
     """The best value of the objective at each level of one or more constraints.
 
-    It is a sequence of `Point`, from the loosest level to the strictest (in a grid, the last constraint varies
-    fastest).
+    It is a sequence of `Point`, one for each level in the order in which levels were given, or from the loosest to the
+    strictest where only their number was given (in a grid, the last constraint varies fastest).
 
     Attributes
     ----------
@@ -86,8 +104,16 @@ class Frontier:
     def __getitem__(self, place: int) -> Point:
         return self.points[place]
 
+    @property
+    def ordered(self) -> tuple[Point, ...]:
+        """The points of the distinct levels, from the loosest to the strictest, as a curve needs them."""
+        known = {point.levels: point for point in self.points}
+        signs = [1 if c.sense == ">=" else -1 for c in self.traded]
+        order = sorted(known, key=lambda levels: [s * level for s, level in zip(signs, levels, strict=True)])
+        return tuple(known[levels] for levels in order)
+
     def to_frame(self) -> Any:
-        """Return a pandas frame with a row for each level, including those that cannot be kept.
+        """Return a pandas frame with a row for each level as given, including those that cannot be kept.
 
         Columns: the level and the value of each traded metric, the objective's value, its bound and the price of each
         traded constraint, the status (``"infeasible"`` if no policy keeps the level), and, if asked for, what to expect

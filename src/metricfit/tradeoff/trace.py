@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 from metricfit.metrics import Constraint
 from metricfit.options import Options
 from metricfit.oracles.base import OracleBase
 from metricfit.oracles.remembering import Remembering
 from metricfit.problem import Problem
-from metricfit.tradeoff.levels import grid_of
+from metricfit.tradeoff.levels import grid_of, loosest_first
 from metricfit.tradeoff.monotone import monotone
 from metricfit.tradeoff.points import Frontier
 from metricfit.tradeoff.walk import Walker
@@ -24,8 +25,10 @@ def trace(
     oracle: OracleBase,
     options: Options = DEFAULTS,
 ) -> Frontier:
-    """Return the frontier of traded constraints on the rows of an oracle."""
+    """Return the frontier of traded constraints on the rows of an oracle, with a point for each level as given."""
     walker = Walker(problem, tuple(traded), Remembering(oracle), options)
     grid = walker.spread(levels) if isinstance(levels, int) else grid_of(levels, traded)
-    points = monotone(problem, walker.traded, walker.walk(grid), options.tol)
-    return Frontier(problem, walker.traded, points, walker.oracle.all_passes)
+    points = monotone(problem, walker.traded, walker.walk(loosest_first(traded, grid)), options.tol)
+    found = {point.levels: point for point in points}
+    asked = tuple(found[place] for place in product(*grid))
+    return Frontier(problem, walker.traded, asked, walker.oracle.all_passes)

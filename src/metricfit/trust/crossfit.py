@@ -218,12 +218,24 @@ def folds_of(cv: Any, X: Any, y: Any) -> list[tuple[IntArray, IntArray]]:
             f"For a model that is already fitted pass sklearn.frozen.FrozenEstimator(model) as the estimator"
         )
     counted = isinstance(cv, Integral)
+    if isinstance(cv, bool | np.bool_) or (counted and cv < 2):
+        raise ValueError(
+            "cv must be a number of folds, 2 or more, a splitter, an iterable of (train, test), or None to tune on the "
+            f"training rows; got {cv!r}"
+        )
     if counted:
         cv = _enough_rows(int(cv), y)
     with warnings.catch_warnings():
         if counted:
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # warned above
-        pairs = list(check_cv(cv, y, classifier=True).split(X, y))
+        try:
+            pairs = list(check_cv(cv, y, classifier=True).split(X, y))
+        except ValueError as error:
+            if "groups" not in str(error):
+                raise
+            raise ValueError(
+                f"cv={cv!r} needs groups, which fit does not take; pass its folds: cv=list({cv!r}.split(X, y, groups))"
+            ) from error
     numbers = np.arange(len(y))  # turns masks and negative indices into row numbers
     try:
         kept = [(numbers[np.asarray(train)], numbers[np.asarray(test)]) for train, test in pairs if len(test)]

@@ -13,10 +13,7 @@ from metricfit.data.rows import Rows
 from metricfit.functions.binding import Binding
 from metricfit.intervals import Evidence, estimate
 from metricfit.intervals.estimate import standard_error
-from metricfit.metrics.base import Absolute, Sliced
-from metricfit.metrics.comparison import Disparity
 from metricfit.metrics.constraint import Constraint
-from metricfit.metrics.rates import Distance, Named
 from metricfit.problem import Problem
 from metricfit.trust.claims import claims
 from metricfit.trust.decided import Decided
@@ -116,14 +113,8 @@ def sampling_error(constraint: Constraint, seen: Evidence) -> float:
 
 def most_cautious(constraint: Constraint, rows: Rows) -> float:
     """Return the value farthest inside the limit that the constraint's metric can have."""
-    metric = constraint.metric
-    while isinstance(metric, Sliced | Named):
-        metric = metric.metric
     low, high = Binding.of(rows.axes, rows.margins()).take(constraint.metric).reach()
-    if constraint.sense == ">=":
-        return float(high[0])
-    # The largest of absolute differences is never below 0.
-    return max(float(low[0]), 0.0) if isinstance(metric, Disparity | Distance | Absolute) else float(low[0])
+    return float(high[0] if constraint.sense == ">=" else low[0])
 
 
 def each_tested(

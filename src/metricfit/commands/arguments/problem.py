@@ -165,7 +165,7 @@ def infeasible(error: InfeasibleError, problem: Problem) -> Infeasible:
     """Return the command's error for an infeasible problem, with limits that can be kept."""
     found = "no policy keeps" if error.proven else "no policy was found that keeps"
     kind = "at all" if len(error.conflict) == 1 else "together"
-    rows = [["constraint", "asked", "best alone", "nearest with the others"]]
+    rows = [["constraint", "asked", "alone", "nearest with the others"]]
     nearest = {}
     for constraint in problem.constraints:
         name, sign = str(constraint), -1 if constraint.sense == ">=" else 1
@@ -176,6 +176,8 @@ def infeasible(error: InfeasibleError, problem: Problem) -> Infeasible:
         )
         nearest[name] = {"alone": alone, "together": together}
         shown = [f"{constraint.sense} {value:.4f}" if value == value else "-" for value in (alone, together)]
+        if error.alone[name] <= 0:
+            shown[0] = "kept"
         rows.append([str(constraint.metric), f"{constraint.sense} {constraint.limit:g}", *shown])
     lines = [
         f"{found} all constraints; nothing was written",

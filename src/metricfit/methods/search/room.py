@@ -15,6 +15,7 @@ from scipy.special import erfc
 
 from metricfit.exceptions import Unsolved
 from metricfit.functions.expression import Node
+from metricfit.functions.extremes import Largest
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.fewer_rules import fewer_rules
@@ -116,10 +117,14 @@ def _best_mixture(program: Program, walk: Walk, columns: Columns, start: Iterate
 
 
 def stricter(program: Program, moves: Sequence[float] | FloatArray) -> Program:
-    """Return the program with each limit tightened by its move, at most halfway to the extreme of its metric."""
+    """Return the program with each limit tightened by its move, at most halfway to the extreme of its metric.
+
+    A limit on differences may come as close to 0 as it must: alike decisions have no differences.
+    """
     limits = []
     for limit, move in zip(program.limits, moves, strict=True):
         low, high = (float(end[0]) for end in limit.metric.reach())
+        low = -np.inf if isinstance(limit.metric, Largest) and limit.metric.of_differences else low
         asked, up = limit.constraint.limit, limit.constraint.sense == ">="
         moved = min(asked + move, (asked + high) / 2) if up else max(asked - move, (asked + low) / 2)
         limits.append(Limit(replace(limit.constraint, limit=moved), limit.metric))

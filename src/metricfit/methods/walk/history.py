@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from metricfit.exceptions import DivergenceWarning
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -69,11 +70,16 @@ class Standing(NamedTuple):
 
 
 def warn_if_astray(
-    method: str, program: Program, margins: FloatArray, calls: int, path: tuple[Standing, Standing, Standing]
+    method: tuple[str, str],
+    program: Program,
+    margins: FloatArray,
+    calls: int,
+    path: tuple[Standing, Standing, Standing],
 ) -> None:
     """Warn when a long run has led nowhere; ``path`` is its first, its last and its best iterate.
 
     Its last iterate is worse than deciding at random, or misses constraints that this keeps by more than its first.
+    ``method`` is the method's name and that of the option which sets its steps.
     """
     first, end, best = path
     chance = Standing.of(program, program.uniform(margins))
@@ -83,9 +89,10 @@ def warn_if_astray(
     if missed or (end.kept and end.value > chance.value + 1e-6):
         told = [f"{program.sign * s.value + 0.0:.4g}" + _missed(s) for s in (end, chance, best)]
         warnings.warn(
-            f"{method} diverged: after {calls} calls its last iterate has {told[0]}, deciding at random has "
-            f"{told[1]}; the best reached is {told[2]}. Use smaller steps, or method='column_generation'",
-            RuntimeWarning,
+            f"{method[0]} diverged: after {calls} calls its last iterate has {told[0]}, deciding at random has "
+            f"{told[1]}; the best reached is {told[2]}. Use smaller steps, see its option "
+            f"{method[1]}, or method='column_generation'",
+            DivergenceWarning,
             stacklevel=5,
         )
 

@@ -83,9 +83,7 @@ class FrontierDisplay(Display):
         candidate = replace(result, constraints=(*others, record), expected=None)
         known = [*front.points, replace(chosen, result=candidate)]
         points = monotone(shared, front.traded, known, result.origin.options.tol)
-        strict = 1 if traded.sense == ">=" else -1
-        ordered = sorted(points, key=lambda point: strict * point.levels[0])
-        return cls(replace(front, points=tuple(ordered)), chosen)
+        return cls(replace(front, points=points), chosen)
 
     @classmethod
     def from_estimator(cls, estimator: Any, constraint: int = 0, levels: Any = LEVELS) -> Self:
@@ -95,7 +93,7 @@ class FrontierDisplay(Display):
     def describe(self) -> str:
         """Return the ends of the frontier."""
         front = self.frontier
-        kept = [point for point in front if point.result is not None]
+        kept = [point for point in front.ordered if point.result is not None]
         names = " and ".join(named(c.metric, short=True) for c in front.traded)
         if not kept:
             return f"No policy keeps any of the levels of the {names}."
@@ -103,7 +101,7 @@ class FrontierDisplay(Display):
             (point.levels, point.result.value) for point in (kept[0], kept[-1]) if point.result is not None
         ]
         told = [f"{value:.4f} at {', '.join(f'{level:.4g}' for level in levels)}" for levels, value in ends]
-        lost = len(front) - len(kept)
+        lost = len(front.ordered) - len(kept)
         goal = named(front.problem.objective, short=True)
         text = f"Best {goal} by the limit of the {names}: {', '.join(told)}"
         text += f"; {count(lost, 'stricter level')} cannot be kept." if lost else "."
@@ -135,7 +133,7 @@ class FrontierDisplay(Display):
         if outer:
             self._lines(ax, style)
         else:
-            self._one(ax, style, list(front.points), style.after, "best policy")
+            self._one(ax, style, list(front.ordered), style.after, "best policy")
         if self.chosen is not None and self.chosen.result is not None:
             ax.plot(
                 [self.chosen.levels[-1]],
@@ -156,10 +154,10 @@ class FrontierDisplay(Display):
     def _lines(self, ax: Any, style: Style) -> None:
         """Draw a line for each of some levels of the first constraint."""
         first = self.frontier.traded[0]
-        levels = list(dict.fromkeys(point.levels[0] for point in self.frontier))
+        levels = list(dict.fromkeys(point.levels[0] for point in self.frontier.ordered))
         places = np.unique(np.linspace(0, len(levels) - 1, min(LINES, len(levels))).round().astype(int))
         for number, place in enumerate(places):
-            points = [point for point in self.frontier if point.levels[0] == levels[place]]
+            points = [point for point in self.frontier.ordered if point.levels[0] == levels[place]]
             side = "≥" if first.sense == ">=" else "≤"
             label = f"{plain(named(first.metric, short=True), 34)} {side} {levels[place]:.3g}"
             self._one(ax, style, points, style.hue(number), label, alone=False)
