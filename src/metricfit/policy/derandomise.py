@@ -11,6 +11,9 @@ Rows on which all rules of a cell agree get the same decision for every t, so on
 
 On counted labels the best t may miss the mixture's value slightly, because no rule between two others is optimal for
 these very labels. Then columns of L are moved, each time by just enough to change a few rows, as long as that helps.
+
+Rows whose scores are equal up to rounding are decided alike, and no row is nearer to a tie than that: what a rule keeps
+here, its exports keep too. See `metricfit.policy.near_ties`.
 """
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ from typing import Any
 import numpy as np
 
 from metricfit.data.axes import Axes
-from metricfit.data.layout import Layout, expand, statistic
+from metricfit.data.layout import Layout, statistic
 from metricfit.data.rows import Rows
 from metricfit.kernels.counting import decide
+from metricfit.policy.near_ties import Margins, atoms, cheapest
 from metricfit.problem import Program
 from metricfit.types import BoolArray, FloatArray, IntArray
 
@@ -69,9 +73,9 @@ class Members:
         rule = np.repeat(np.arange(rules, dtype=np.int32), rows)
         return decide(proba, rule, losses, self.axes.match, layout=self.layout).reshape(rules, rows)
 
-    def costs(self, loss: FloatArray) -> FloatArray:
-        """Return the cost of each decision on each row."""
-        return np.asarray(self.proba @ expand(loss[None], self.layout, self.axes)[0])
+    def margins(self, loss: FloatArray) -> Margins:
+        """Return how far the rows are from ties under the rule of a loss."""
+        return Margins.of(self.proba, loss, self.layout, self.axes)
 
     def counted(self, made: IntArray, rows: IntArray | None = None) -> FloatArray:
         """Return a statistic for each row of ``made``: its decisions counted on all of the rows, or on some."""
@@ -127,18 +131,19 @@ class Cell:
         A decision that gets cheaper is taken by the rows for which it was nearly the cheapest, one that gets dearer is
         left by the rows for which another was nearly as cheap; so the rows that change are known without deciding all.
         """
-        costs, mass = self.every.costs(loss), self.every.mass
+        made, behind, slack, _ = self.every.margins(loss)
+        mass = self.every.mass
         n, k, rows = self.axes.n, self.axes.k, np.arange(len(mass))
-        made = cheapest(costs)
-        least = costs[rows, made]
-        others = costs.copy()
-        others[rows, made] = np.inf
-        second = cheapest(others)
+        behind[rows, made] = np.inf
+        second = cheapest(behind)
         # For each decision, how far rows are from taking it, and how far its own rows are from leaving it.
         away = np.full((k, 2, rows.size), np.inf)
-        away[:, 0] = (others - least[:, None]).T
-        away[made, 1, rows] = others[rows, second] - least
-        order, near, ends, new = _nearest(away)
+        away[:, 0] = behind.T
+        away[made, 1, rows] = behind[rows, second]
+        order = _nearest(away)
+        near = np.take_along_axis(away, order, -1)
+        other = np.where(np.arange(2)[:, None] == 0, np.arange(k)[:, None, None], second[order])
+        ends, new = _changes(near, np.where(np.isfinite(near), slack[order, other], 0.0))
         if not new.any():
             return [], np.zeros((0, self.table.shape[0]))
         column, side, count = np.nonzero(new)
@@ -160,12 +165,35 @@ class Cell:
         counted = statistic(tensors, self.layout, self.axes).reshape(last.size, self.table.shape[1])
         return list(zip(column.tolist(), steps.tolist(), strict=True)), self._share(counted)
 
-    def moved(self, loss: FloatArray, column: int, step: float) -> tuple[FloatArray, FloatArray]:
-        """Return a loss with one column moved, and what the cell then adds to u."""
+    def moved(self, loss: FloatArray, column: Any, step: float) -> tuple[FloatArray, FloatArray]:
+        """Return a loss with a column (or several) moved, and what the cell then adds to u."""
         loss = loss.copy()
         loss[1 if self.layout == "diagonal" else slice(None), column] += step
         made = self.every.decided(loss[None])
         return loss, self._share(self.every.counted(made))[0]
+
+    def cleared(
+        self, loss: FloatArray, rest: FloatArray, ranks: Callable[[FloatArray], list[Rank]]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return a loss under which no row is near a tie, and what the cell then adds to u.
+
+        A loss that has near ties is moved to the side of them that ranks best, together with what the other cells add
+        (``rest``); of equally good sides to the one that changes the fewest rows.
+        """
+        made = self.every.decided(loss[None])
+        share = self._share(self.every.counted(made))[0]
+        # Each move clears the ties of one decision, or of decisions that cost the same.
+        for _ in range(self.axes.k):
+            moves = self.every.margins(loss).clearing()
+            if not moves:
+                break
+            tried = [self.moved(loss, *move) for move in moves]
+            after = self.every.decided(np.stack([moved for moved, _ in tried]))
+            changed = (after != made).sum(axis=1).tolist()
+            ranked = list(zip(ranks(rest + np.stack([there for _, there in tried])), changed, strict=True))
+            best = ranked.index(min(ranked))
+            (loss, share), made = tried[best], after[best]
+        return loss, share
 
 
 def _summed(place: IntArray, parts: FloatArray, size: int) -> FloatArray:
@@ -175,40 +203,43 @@ def _summed(place: IntArray, parts: FloatArray, size: int) -> FloatArray:
     return np.asarray(np.bincount(flat, parts.ravel(), size * width).reshape(size, width), float)
 
 
-def _nearest(away: FloatArray) -> tuple[IntArray, FloatArray, IntArray, BoolArray]:
-    """Return what is nearest along the last axis, and how much of it can change at once: equally near rows together.
-
-    Returns
-    -------
-    order, near : arrays
-        Places in ascending order, and how far away they are; infinite ones never change.
-    ends, new : arrays
-        Numbers of rows that can change at once, one for each of `MOVED`, and which of them differ from the one before
-        and leave a row unchanged.
-    """
+def _nearest(away: FloatArray) -> IntArray:
+    """Return the places, in ascending order, of what is nearest along the last axis: enough for all of `MOVED`."""
     most = min(MOVED[-1] + 1, away.shape[-1])
     if most < away.shape[-1]:
         order: IntArray = np.argpartition(away, most - 1)[..., :most]
     else:
         order = np.broadcast_to(np.arange(most), away.shape)
-    order = np.take_along_axis(order, np.argsort(np.take_along_axis(away, order, -1), kind="stable"), -1)
-    near = np.take_along_axis(away, order, -1)
-    counts = np.array([count for count in MOVED if count <= most], np.int64)
-    ends = (near[..., None, :] <= near[..., counts - 1, None]).sum(axis=-1)
+    return np.take_along_axis(order, np.argsort(np.take_along_axis(away, order, -1), kind="stable"), -1)
+
+
+def _changes(near: FloatArray, slack: FloatArray) -> tuple[IntArray, BoolArray]:
+    """Return numbers of rows that can change at once, rows that are equally near up to rounding together.
+
+    Parameters
+    ----------
+    near, slack : arrays
+        Distances in ascending order, where infinite ones never change, and the rounding of each.
+
+    Returns
+    -------
+    ends, new : arrays
+        A number of rows for each of `MOVED`, and which of them differ from the one before and leave a row unchanged.
+    """
+    counts = np.array([count for count in MOVED if count <= near.shape[-1]], np.int64)
+    atom = atoms(near, slack)
+    ends = (atom[..., None, :] <= atom[..., counts - 1, None]).sum(axis=-1)
     new = ends < np.isfinite(near).sum(axis=-1, keepdims=True)
     new[..., 1:] &= ends[..., 1:] != ends[..., :-1]
-    return order, near, ends, new
-
-
-def cheapest(costs: FloatArray) -> IntArray:
-    """Return the cheapest decision of each row of costs, ties to the larger index."""
-    return np.asarray(costs.shape[-1] - 1 - np.argmin(costs[..., ::-1], axis=-1))
+    return ends, new
 
 
 def deterministic(
     program: Program, rows: Rows, soft: bool, mixtures: list[tuple[FloatArray, FloatArray]]
-) -> tuple[list[FloatArray], FloatArray]:
+) -> tuple[list[FloatArray | None], FloatArray | None]:
     """Return the loss of one rule for each cell, and their u; constraints come first, then the objective.
+
+    A cell whose only rule is clear of ties needs no other.
 
     Parameters
     ----------
@@ -223,12 +254,16 @@ def deterministic(
 
     Returns
     -------
-    losses : list of ndarrays of shape (s, k)
-    u : ndarray
-        The generalised confusion vector of these rules on the rows.
+    losses : list of ndarrays of shape (s, k) or None
+        None where the cell's only rule decides alone as it is.
+    u : ndarray or None
+        The generalised confusion vector of these rules on the rows; None if all cells keep their only rules.
     """
+    if not _needed(program, rows, mixtures):
+        return [None] * len(mixtures), None
     cells = [Cell(program, rows, soft, a, losses) for a, (_, losses) in enumerate(mixtures)]
-    chosen = [losses[int(np.argmax(weights))] for weights, losses in mixtures]
+    first = [losses[int(np.argmax(weights))] for weights, losses in mixtures]
+    chosen = list(first)
     # All cells start with their mixtures, so that each rule is chosen while the cells after it are still mixed.
     shares = [
         sum(w * share for w, share in zip(weights, cell.pure, strict=True))
@@ -259,6 +294,10 @@ def deterministic(
             total = rest + shares[a]
         if sweep and not rank(total) < before:
             break
+    for a, cell in enumerate(cells):
+        rest = total - shares[a]
+        chosen[a], shares[a] = cell.cleared(chosen[a], rest, ranks)
+        total = rest + shares[a]
     mixed = [a for a, (weights, _) in enumerate(mixtures) if len(weights) > 1]
     kept = rank(total), list(chosen), total
     for toll in () if soft else TOLLS:
@@ -282,7 +321,25 @@ def deterministic(
                 chosen[a], shares[a], total = loss, share, after
         if rank(total) < kept[0]:
             kept = rank(total), list(chosen), total
-    return kept[1], kept[2]
+    # What a cell with one rule chose is that rule itself, unless near ties had to be cleared.
+    alone = [
+        None if loss is start and len(weights) == 1 else loss
+        for loss, start, (weights, _) in zip(kept[1], first, mixtures, strict=True)
+    ]
+    return alone, kept[2]
+
+
+def _needed(program: Program, rows: Rows, mixtures: list[tuple[FloatArray, FloatArray]]) -> bool:
+    """Return whether some cell has several rules, or one under which some of its rows are near a tie."""
+    if any(len(weights) > 1 for weights, _ in mixtures):
+        return True
+    codes = np.zeros(len(rows), np.int32) if rows.cells is None else rows.cells
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(mixtures)))[:-1]
+    return any(
+        Margins.of(rows.proba[some], losses[0], program.layout, program.axes).near.any()
+        for some, (_, losses) in zip(np.split(order, ends), mixtures, strict=True)
+    )
 
 
 def _best(

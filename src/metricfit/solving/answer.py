@@ -41,8 +41,11 @@ def policy_of(
 
 
 def with_single(program: Program, oracle: OracleBase, policy: Policy) -> tuple[Policy, FloatArray | None]:
-    """Return a policy with its deterministic rules, which have weight 0 if they are new, and their u."""
-    sample = oracle.sample() if any(len(mixture) > 1 for mixture in policy.rules) else None
+    """Return a policy with its deterministic rules, which have weight 0 if they are new, and their u.
+
+    Without u the policy is as it was: each cell has one rule, and no row is near a tie under it.
+    """
+    sample = oracle.sample()
     if sample is None:
         return policy, None
     mixtures = [
@@ -50,8 +53,10 @@ def with_single(program: Program, oracle: OracleBase, policy: Policy) -> tuple[P
         for mixture in policy.rules
     ]
     alone, u = deterministic(program, sample, oracle.exact, mixtures)
+    if u is None:
+        return policy, None
     rules = tuple(
-        (*mixture, Rule(0.0, loss)) if len(mixture) > 1 else mixture
+        mixture if loss is None else (*mixture, Rule(0.0, loss))
         for mixture, loss in zip(policy.rules, alone, strict=True)
     )
     return replace(policy, rules=rules, single=tuple(len(mixture) - 1 for mixture in rules)), u

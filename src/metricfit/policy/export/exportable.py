@@ -27,7 +27,7 @@ class Exportable:
         str
             A module with ``decide(probabilities, attributes)``, for one row, which raises ValueError for what
             the policy would refuse too. Without a calibration it computes what `decide` computes, bit for bit;
-            with one, rows may differ whose two best scores are equal up to rounding.
+            with one, rows may differ whose two best scores are equal up to rounding, which no tuning row has.
 
         Examples
         --------
