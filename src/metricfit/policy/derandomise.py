@@ -29,7 +29,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout, statistic
 from metricfit.data.rows import Rows
 from metricfit.kernels.counting import decide
-from metricfit.policy.near_ties import Margins, atoms, cheapest
+from metricfit.policy.near_ties import Margins, atoms, cheapest, has_near_ties
 from metricfit.problem import Program
 from metricfit.types import BoolArray, FloatArray, IntArray
 
@@ -333,12 +333,10 @@ def _needed(program: Program, rows: Rows, mixtures: list[tuple[FloatArray, Float
     """Return whether some cell has several rules, or one under which some of its rows are near a tie."""
     if any(len(weights) > 1 for weights, _ in mixtures):
         return True
-    codes = np.zeros(len(rows), np.int32) if rows.cells is None else rows.cells
-    order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=len(mixtures)))[:-1]
+    places = [slice(None)] if rows.cells is None else [rows.cells == a for a in range(len(mixtures))]
     return any(
-        Margins.of(rows.proba[some], losses[0], program.layout, program.axes).near.any()
-        for some, (_, losses) in zip(np.split(order, ends), mixtures, strict=True)
+        has_near_ties(rows.proba[some], losses[0], program.layout, program.axes)
+        for some, (_, losses) in zip(places, mixtures, strict=True)
     )
 
 

@@ -54,19 +54,16 @@ class Margins(NamedTuple):
         >>> margins.near.any(axis=1)
         array([ True,  True])
         """
-        costs: Any
+        costs, columns = _costs(proba, loss, layout, axes), loss
         if layout == "full":
-            costs, sizes, columns = proba @ loss, proba @ np.abs(loss), loss
+            sizes = proba @ np.abs(loss)
         else:
             slope = np.where(axes.match >= 0, loss[0], 0.0)
-            costs = proba[:, axes.match] * slope
-            sizes = np.abs(costs) + np.abs(loss[1])
-            costs = costs + loss[1]
+            sizes = np.abs(costs - loss[1]) + np.abs(loss[1])
             columns = np.stack([slope, loss[1], np.where(slope != 0, axes.match, -1)])
         kind = np.unique(columns + 0.0, axis=1, return_inverse=True)[1].reshape(-1)
         made, rows = cheapest(costs), np.arange(len(costs))
-        part = max(ROUNDING, UNITS * float(np.finfo(proba.dtype).eps))
-        slack = part * (sizes + sizes[rows, made][:, None])
+        slack = _part(proba) * (sizes + sizes[rows, made][:, None])
         return cls(made, costs - costs[rows, made][:, None], slack, kind)
 
     @property
@@ -101,6 +98,37 @@ class Margins(NamedTuple):
             )
             moves += [(columns, sign * _first_gap(away, slack, beyond)) for sign, away, slack in sides]
         return moves
+
+
+def has_near_ties(proba: FloatArray, loss: FloatArray, layout: Layout, axes: Axes) -> bool:
+    """Return whether some row is near a tie under the rule of a loss (s, k).
+
+    Rows whose two cheapest decisions are clearly apart, which are nearly all rows, are not looked at any further.
+
+    Examples
+    --------
+    >>> loss = np.array([[0.0, 2.0], [1.0, 0.0]])
+    >>> [has_near_ties(np.array([[1 - p, p]]), loss, "full", Axes((0, 1))) for p in (1 / 3, 2 / 3, 0.5)]
+    [False, True, False]
+    """
+    if axes.k < 2:
+        return False
+    least, second = np.partition(_costs(proba, loss, layout, axes), 1, axis=1)[:, :2].T
+    most = 2 * _part(proba) * float(np.abs(loss).sum(axis=0).max())  # probabilities are at most 1
+    close = np.flatnonzero(second - least <= most)
+    return bool(close.size and Margins.of(proba[close], loss, layout, axes).near.any())
+
+
+def _costs(proba: FloatArray, loss: FloatArray, layout: Layout, axes: Axes) -> FloatArray:
+    """Return the cost of each decision on each row."""
+    if layout == "full":
+        return np.asarray(proba @ loss)
+    return np.asarray(proba[:, axes.match] * np.where(axes.match >= 0, loss[0], 0.0) + loss[1])
+
+
+def _part(proba: FloatArray) -> float:
+    """Return the part of their size up to which scores of these probabilities are equal but for rounding."""
+    return max(ROUNDING, UNITS * float(np.finfo(proba.dtype).eps))
 
 
 def _first_gap(away: FloatArray, slack: FloatArray, beyond: float) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from metricfit.exceptions import DivergenceWarning
+from metricfit.messages import warn
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -88,12 +88,11 @@ def warn_if_astray(
     missed = end.violation > max(first.violation, FAR_MISS)
     if missed or (end.kept and end.value > chance.value + 1e-6):
         told = [f"{program.sign * s.value + 0.0:.4g}" + _missed(s) for s in (end, chance, best)]
-        warnings.warn(
+        warn(
             f"{method[0]} diverged: after {calls} calls its last iterate has {told[0]}, deciding at random has "
             f"{told[1]}; the best reached is {told[2]}. Use smaller steps, see its option "
             f"{method[1]}, or method='column_generation'",
             DivergenceWarning,
-            stacklevel=5,
         )
 
 
