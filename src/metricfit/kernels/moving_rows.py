@@ -1,6 +1,7 @@
 """Which rows change their decision while one weight of a rule moves, at which value of it, and what each row counts.
 
-Small inputs go to the NumPy twin, so that a small job does not wait for numba; ``engine`` forces either.
+Small inputs go to the NumPy twin, which agrees bit for bit, so that a small job does not wait for numba; ``engine``
+forces either.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metricfit.kernels.engine import Engine, in_numpy
-from metricfit.kernels.settings import TUNED
+from metricfit.kernels.engine import SCANS, Engine
 from metricfit.types import FloatArray, IntArray
 
 
@@ -64,7 +64,7 @@ class State(NamedTuple):
         named = self.match[decisions]
         counted = (1 - self.trust) * np.asarray(self.labels[rows] == named, float)
         if self.trust:
-            counted += self.trust * np.where(named >= 0, self.proba[rows, named], 0.0)
+            counted += self.trust * np.where(named >= 0, np.asarray(self.proba[rows, named], float), 0.0)
         return counted
 
     def targets(self, rows: IntArray) -> FloatArray:
@@ -129,7 +129,7 @@ def moving_rows(
     >>> moved.at, moved.left, moved.won, moved.lost
     (array([0.6]), array([2]), array([0.]), array([1.]))
     """
-    if in_numpy(engine, members.size, TUNED.numpy_rows):
+    if SCANS.in_numpy(engine, members.size):
         return moving_rows_numpy(scores, state, move, members)
     from metricfit.kernels import _scan_jit
 
@@ -175,7 +175,7 @@ def ascending(values: FloatArray, engine: Engine = "auto") -> IntArray:
     >>> ascending(np.array([0.5, -1.0, 0.25])).tolist()
     [1, 2, 0]
     """
-    if in_numpy(engine, values.size, TUNED.numpy_rows):
+    if SCANS.in_numpy(engine, values.size):
         # Without equal values there is one order, and a sort that need not be stable takes a fifth of the time.
         order: IntArray = np.argsort(values)
         at = values[order]

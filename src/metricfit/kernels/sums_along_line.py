@@ -1,6 +1,7 @@
 """What metrics read while rows enter a decision one by one: sums of ratios, and entries of u, after each row.
 
-Small inputs go to the NumPy twins, so that a small job does not wait for numba; ``engine`` forces either.
+Small inputs go to the NumPy twins, which agree bit for bit, so that a small job does not wait for numba; ``engine``
+forces either.
 """
 
 from __future__ import annotations
@@ -9,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.kernels.engine import Engine, in_numpy
+from metricfit.kernels.engine import SCANS, Engine
 from metricfit.kernels.moving_rows import Moving
-from metricfit.kernels.settings import TUNED
 from metricfit.types import FloatArray, IntArray
 
 # Sums of weights this small count as zero: because of rounding, no sum is known more accurately.
@@ -55,13 +55,13 @@ def ratio_sums(
     >>> ratio_sums(moving, number, 1, np.array([0.5, 0.0]), np.array([1.0, 0.0]), precision)
     array([0.5, 2. ])
     """
-    if in_numpy(engine, order.size, TUNED.numpy_rows):
+    if SCANS.in_numpy(engine, order.size):
         return ratio_sums_numpy(moving, order, decision, hit, made, terms)
     from metricfit.kernels import _scan_jit
 
     _, _, left, weight, won, lost = moving
     sums = np.empty(order.size + 1)
-    _scan_jit.ratio_sums(order, left, weight, won, lost, decision, hit.copy(), made.copy(), terms, sums)
+    _scan_jit.ratio_sums(order, left, weight, won, lost, decision, hit, made, terms, sums)
     return sums
 
 
@@ -132,7 +132,7 @@ def entries_along(
            [1. , 0.5],
            [0. , 0.5]])
     """
-    if in_numpy(engine, moving.at.size, TUNED.numpy_rows):
+    if SCANS.in_numpy(engine, moving.at.size):
         return entries_along_numpy(moving, cell, decision, matrix, k, u)
     from metricfit.kernels import _scan_jit
 
