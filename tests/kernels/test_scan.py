@@ -201,10 +201,11 @@ def test_numba_and_numpy_find_the_same_lines(case):
         if lines[0] is None:
             assert lines[1] is None
             continue
-        np.testing.assert_allclose(lines[0].at, lines[1].at)
+        for one_part, other_part in zip(lines[0].entering, lines[1].entering, strict=True):
+            np.testing.assert_array_equal(one_part, other_part)
         np.testing.assert_array_equal(lines[0].apart, lines[1].apart)
-        np.testing.assert_allclose(lines[0].moving.won, lines[1].moving.won)
-        np.testing.assert_allclose(lines[0].moving.lost, lines[1].moving.lost)
+        for count in (0, len(lines[0]) // 2, len(lines[0])):
+            np.testing.assert_array_equal(one.change(lines[0], count), other.change(lines[1], count))
         assert lines[0].here == lines[1].here
 
 

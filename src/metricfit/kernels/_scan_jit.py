@@ -135,6 +135,34 @@ def ascending(values):
 
 
 @njit(nogil=True, cache=True)
+def arranged(
+    order, at, rows, left, weight, won, lost, closest, size,
+    ordered_at, ordered_rows, ordered_left, ordered_weight, ordered_won, ordered_lost, apart,
+):  # fmt: skip
+    """Write rows in order, and which of them enter at a weight of their own."""
+    before = 0.0
+    for i in range(order.size):
+        r = order[i]
+        point = at[r]
+        if i > 0:
+            apart[i] = point - before > closest * ((abs(point) + size) + (abs(before) + size))
+        before = point
+        ordered_at[i], ordered_rows[i], ordered_left[i] = point, rows[r], left[r]
+        ordered_weight[i], ordered_won[i], ordered_lost[i] = weight[r], won[r], lost[r]
+
+
+@njit(nogil=True, cache=True)
+def entered(rows, left, weight, won, lost, cell, decision, k, total):
+    """Add to a statistic in the diagonal layout what rows change by entering a decision."""
+    for i in range(rows.size):
+        first = 2 * k * cell[rows[i]] if cell.size else 0
+        total[first + decision] += won[i]
+        total[first + k + decision] += weight[i]
+        total[first + left[i]] -= lost[i]
+        total[first + k + left[i]] -= weight[i]
+
+
+@njit(nogil=True, cache=True)
 def entries_along(rows, left, weight, won, lost, cell, decision, k, matrix, u, points):
     """Write ``u`` plus what ``matrix`` makes of the rows that have entered a decision, before and after each."""
     for e in range(u.size):

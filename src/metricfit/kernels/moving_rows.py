@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metricfit.kernels.engine import SCANS, Engine
-from metricfit.types import FloatArray, IntArray
+from metricfit.kernels.engine import SCANS, Engine, in_numpy
+from metricfit.kernels.settings import TUNED
+from metricfit.types import BoolArray, FloatArray, IntArray
 
 
 class RuleScores(NamedTuple):
@@ -96,7 +97,7 @@ class Move(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """The rows that a weight moves, in any order; see `metricfit.kernels.scan_line.Line`."""
+    """The rows that a weight moves: breakpoints, places, the decisions they leave, weights, and hits won and lost."""
 
     at: FloatArray
     rows: IntArray
@@ -166,6 +167,37 @@ def moving_rows_numpy(scores: RuleScores, state: State, move: Move, members: Int
     return Moving(at, rows, left, weight, weight * state.hits(rows, j), weight * state.hits(rows, left))
 
 
+def arranged(
+    moving: Moving, closest: float, size: float, engine: Engine = "auto"
+) -> tuple[Moving, BoolArray]:
+    """Return rows in the order of their breakpoints, and whether some weight lets in just 0, 1, 2, ... of them.
+
+    Breakpoints are told apart if they differ by more than ``closest`` times their size, plus that of what the weight is
+    added to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> at, number = np.array([0.5, 0.25, 0.5]), np.arange(3)
+    >>> rows, apart = arranged(Moving(at, number, number, at, at, at), 1e-9, 0.0)
+    >>> rows.rows, apart
+    (array([1, 0, 2]), array([ True,  True, False,  True]))
+    """
+    order, apart = ascending(moving.at, engine), np.ones(moving.at.size + 1, bool)
+    if SCANS.in_numpy(engine, order.size):
+        rows = moving.some(order)
+        sizes = np.abs(rows.at) + size
+        # Probabilities near 0 make breakpoints near the largest float, and sums of two such breakpoints infinite.
+        with np.errstate(over="ignore"):
+            np.greater(rows.at[1:] - rows.at[:-1], closest * (sizes[1:] + sizes[:-1]), out=apart[1:-1])
+        return rows, apart
+    from metricfit.kernels import _scan_jit
+
+    rows = Moving(*(np.empty(order.size, part.dtype) for part in moving))
+    _scan_jit.arranged(order, *moving, closest, size, *rows, apart)
+    return rows, apart
+
+
 def ascending(values: FloatArray, engine: Engine = "auto") -> IntArray:
     """Return the order of values, the first of equal ones first.
 
@@ -175,7 +207,7 @@ def ascending(values: FloatArray, engine: Engine = "auto") -> IntArray:
     >>> ascending(np.array([0.5, -1.0, 0.25])).tolist()
     [1, 2, 0]
     """
-    if SCANS.in_numpy(engine, values.size):
+    if in_numpy(engine, values.size, TUNED.numpy_rows):
         # Without equal values there is one order, and a sort that need not be stable takes a fifth of the time.
         order: IntArray = np.argsort(values)
         at = values[order]
