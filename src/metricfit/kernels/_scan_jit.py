@@ -171,21 +171,26 @@ def entries_along(rows, left, weight, won, lost, cell, decision, k, matrix, u, p
             for j in range(k):
                 hits |= matrix[e, 2 * k * a + j] != 0
                 all_rows |= matrix[e, 2 * k * a + k + j] != 0
-        total = 0.0
-        points[e, 0] = _nonzero(u[e])
+        reads, start, entry, total = matrix[e], u[e], points[e], 0.0
+        entry[0] = _nonzero(start)
+        if not (all_rows or cell.size):  # most entries are hits in a single cell
+            for i in range(rows.size):
+                total += reads[decision] * won[i] + reads[left[i]] * -lost[i]
+                entry[i + 1] = _nonzero(total + start)
+            continue
         for i in range(rows.size):
             first = 2 * k * cell[rows[i]] if cell.size else 0
             step = 0.0
             if hits:
-                step += matrix[e, first + decision] * won[i]
+                step += reads[first + decision] * won[i]
             if all_rows:
-                step += matrix[e, first + k + decision] * weight[i]
+                step += reads[first + k + decision] * weight[i]
             if hits:
-                step += matrix[e, first + left[i]] * -lost[i]
+                step += reads[first + left[i]] * -lost[i]
             if all_rows:
-                step += matrix[e, first + k + left[i]] * -weight[i]
+                step += reads[first + k + left[i]] * -weight[i]
             total += step
-            points[e, i + 1] = _nonzero(total + u[e])
+            entry[i + 1] = _nonzero(total + start)
 
 
 @njit
