@@ -193,7 +193,7 @@ def arranged(
         return rows, apart
     from metricfit.kernels import _scan_jit
 
-    rows = Moving(*(np.empty(order.size, part.dtype) for part in moving))
+    rows = Moving._make(map(np.empty_like, moving))
     _scan_jit.arranged(order, *moving, closest, size, *rows, apart)
     return rows, apart
 
