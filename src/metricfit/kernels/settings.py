@@ -20,7 +20,8 @@ class Settings(NamedTuple):
         Rows of a scan up to which NumPy is fast enough.
     loading_rows : int
         Rows that a process scans in NumPy, in many small scans, before it loads numba for all of them. NumPy takes
-        about 2 seconds for them (ten solves of 3,000 rows under a limit), loading about 1.
+        about 2 seconds for them, which are several solves under a limit; loading takes half a second, compiling on
+        first use 4.
     chunk : int
         Probabilities in a chunk: enough to make the cost of a call small in comparison, and few enough to be still
         in the cache when a chunk is read again.
