@@ -15,7 +15,7 @@ NUMBA = {"engine": "numba"}
 NUMPY = {"engine": "numpy"}
 
 # Rows, classes, decisions, cells: around the block of rows, the padding of decisions and the strip of
-# classes, with more and fewer decisions than classes.
+# classes, with more and fewer decisions than classes, and with so many rows that NumPy decides by columns.
 SHAPES = [
     (1, 2, 2, 1),
     (79, 7, 7, 1),
@@ -29,6 +29,8 @@ SHAPES = [
     (500, 3, 2, 5),
     (161, 64, 1, 1),
     (50, 130, 140, 2),
+    (700, 4, 5, 1),
+    (700, 5, 4, 3),
 ]
 
 

@@ -60,6 +60,8 @@ class Sum(Node):
 
     def added(self, values: list[FloatArray]) -> FloatArray:
         """Return the sum for given values of the parts."""
+        if len(values) == 1:
+            return self.constant + self.terms[0][0] * values[0]
         total = np.full((*values[0].shape[:-1], self.size), self.constant)
         for (coefficient, _), value in zip(self.terms, values, strict=True):
             total += coefficient * value

@@ -16,17 +16,6 @@ MOST = 1e200
 CROWD = 64
 
 
-@njit
-def _hit(r, named, proba, labels, trust):
-    """Return how much of a row is right if it is given a class."""
-    if named < 0:
-        return 0.0
-    right = 1.0 - trust if labels[r] == named else 0.0
-    if trust > 0:
-        right += trust * proba[r, named]
-    return right
-
-
 @njit(nogil=True, cache=True)
 def moving_rows(
     table, column, slope, offset, cell,
@@ -35,7 +24,7 @@ def moving_rows(
     members, at, rows, left, weight, won, lost,
 ):  # fmt: skip
     """Write the rows that a weight moves and return their number."""
-    count, equal = 0, 1.0 / decisions.size
+    count, equal, sure = 0, 1.0 / decisions.size, 1.0 - trust
     named = match[decision]
     for i in range(members.size):
         r = members[i]
@@ -52,18 +41,20 @@ def moving_rows(
         if rate.size == 0:
             point = other - score + (constant if anew else 0.0)
         elif rate[r] > 0:
-            over = other - (constant if anew else score)
-            if over < low * rate[r] or over > high * rate[r]:
-                continue  # saves a division for the many rows whose breakpoint is not of interest
-            point = over / rate[r]
+            point = (other - (constant if anew else score)) / rate[r]
         else:
             continue
         if not (point > low and point < high):
             continue
         w = weights[r] if weights.size else equal
         at[count], rows[count], left[count], weight[count] = point, r, leaves, w
-        won[count] = w * _hit(r, named, proba, labels, trust)
-        lost[count] = w * _hit(r, match[leaves], proba, labels, trust)
+        # Written out: a function that takes arrays counts references to them, which takes longer than all the rest.
+        given = match[leaves]
+        right, other_right = sure * (labels[r] == named), sure * (labels[r] == given)
+        if trust > 0:
+            right += trust * proba[r, named] if named >= 0 else 0.0
+            other_right += trust * proba[r, given] if given >= 0 else 0.0
+        won[count], lost[count] = w * right, w * other_right
         count += 1
     return count
 
@@ -78,26 +69,28 @@ def _ratio(terms, j, hit, made):
 
 @njit(nogil=True, cache=True)
 def ratio_sums(order, left, weight, won, lost, decision, hit, made, terms, sums):
-    """Add up the quotients of all decisions, before and after each row enters one."""
+    """Add up the quotients of all decisions, before and after each row enters one.
+
+    The sums are made in the order of the NumPy twin, so that both agree bit for bit.
+    """
     k = hit.size
-    parts = np.empty(k)
-    total = 0.0
+    gone, less, parts = np.zeros(k), np.zeros(k), np.empty(k)
+    others, entered, mass = 0.0, 0.0, 0.0
     for j in range(k):
         parts[j] = _ratio(terms, j, hit[j], made[j])
-        total += parts[j]
-    sums[0] = total
+        others += 0.0 if j == decision else parts[j]
+    sums[0] = others + parts[decision]
     for i in range(order.size):
         r = order[i]
         j = left[r]
-        hit[j] -= lost[r]
-        made[j] -= weight[r]
-        hit[decision] += won[r]
-        made[decision] += weight[r]
-        before = parts[j] + parts[decision]
-        parts[j] = _ratio(terms, j, hit[j], made[j])
-        parts[decision] = _ratio(terms, decision, hit[decision], made[decision])
-        total += parts[j] + parts[decision] - before
-        sums[i + 1] = total
+        gone[j] += lost[r]
+        less[j] += weight[r]
+        part = _ratio(terms, j, hit[j] - gone[j], made[j] - less[j])
+        others += part - parts[j]
+        parts[j] = part
+        entered += won[r]
+        mass += weight[r]
+        sums[i + 1] = others + _ratio(terms, decision, hit[decision] + entered, made[decision] + mass)
 
 
 @njit
@@ -142,6 +135,34 @@ def ascending(values):
 
 
 @njit(nogil=True, cache=True)
+def arranged(
+    order, at, rows, left, weight, won, lost, closest, size,
+    ordered_at, ordered_rows, ordered_left, ordered_weight, ordered_won, ordered_lost, apart,
+):  # fmt: skip
+    """Write rows in order, and which of them enter at a weight of their own."""
+    before = 0.0
+    for i in range(order.size):
+        r = order[i]
+        point = at[r]
+        if i > 0:
+            apart[i] = point - before > closest * ((abs(point) + size) + (abs(before) + size))
+        before = point
+        ordered_at[i], ordered_rows[i], ordered_left[i] = point, rows[r], left[r]
+        ordered_weight[i], ordered_won[i], ordered_lost[i] = weight[r], won[r], lost[r]
+
+
+@njit(nogil=True, cache=True)
+def entered(rows, left, weight, won, lost, cell, decision, k, total):
+    """Add to a statistic in the diagonal layout what rows change by entering a decision."""
+    for i in range(rows.size):
+        first = 2 * k * cell[rows[i]] if cell.size else 0
+        total[first + decision] += won[i]
+        total[first + k + decision] += weight[i]
+        total[first + left[i]] -= lost[i]
+        total[first + k + left[i]] -= weight[i]
+
+
+@njit(nogil=True, cache=True)
 def entries_along(rows, left, weight, won, lost, cell, decision, k, matrix, u, points):
     """Write ``u`` plus what ``matrix`` makes of the rows that have entered a decision, before and after each."""
     for e in range(u.size):
@@ -150,21 +171,26 @@ def entries_along(rows, left, weight, won, lost, cell, decision, k, matrix, u, p
             for j in range(k):
                 hits |= matrix[e, 2 * k * a + j] != 0
                 all_rows |= matrix[e, 2 * k * a + k + j] != 0
-        total = 0.0
-        points[e, 0] = _nonzero(u[e])
+        reads, start, entry, total = matrix[e], u[e], points[e], 0.0
+        entry[0] = _nonzero(start)
+        if not (all_rows or cell.size):  # most entries are hits in a single cell
+            for i in range(rows.size):
+                total += reads[decision] * won[i] + reads[left[i]] * -lost[i]
+                entry[i + 1] = _nonzero(total + start)
+            continue
         for i in range(rows.size):
             first = 2 * k * cell[rows[i]] if cell.size else 0
             step = 0.0
             if hits:
-                step += matrix[e, first + decision] * won[i]
+                step += reads[first + decision] * won[i]
             if all_rows:
-                step += matrix[e, first + k + decision] * weight[i]
+                step += reads[first + k + decision] * weight[i]
             if hits:
-                step += matrix[e, first + left[i]] * -lost[i]
+                step += reads[first + left[i]] * -lost[i]
             if all_rows:
-                step += matrix[e, first + k + left[i]] * -weight[i]
+                step += reads[first + k + left[i]] * -weight[i]
             total += step
-            points[e, i + 1] = _nonzero(total + u[e])
+            entry[i + 1] = _nonzero(total + start)
 
 
 @njit
@@ -248,9 +274,7 @@ def sweep_ratios(
             if decisions[rows[i]] == j:
                 here += 1
         _enter(order[:here], left, weight, won, lost, j, hit, made, -1.0)
-        ratio_sums(
-            order[:count], left, weight, won, lost, j, hit.copy(), made.copy(), terms, series[: count + 1]
-        )
+        ratio_sums(order[:count], left, weight, won, lost, j, hit, made, terms, series[: count + 1])
         for i in range(count + 1):
             series[i] *= sign
         # A constant is as exact as the scores that it is added to, which are of size one.

@@ -14,6 +14,9 @@ from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays
 from metricfit.types import FloatArray, IntArray
 
+# With more rows for each decision than this, rows are decided decision by decision.
+MANY_ROWS = 64
+
 
 def scores_numpy(
     P: FloatArray, cell: IntArray | None, loss: FloatArray, match: IntArray, *, layout: Layout
@@ -43,9 +46,24 @@ def decide_numpy(
     out: IntArray | None = None,
 ) -> IntArray:
     """Return the decision with the smallest score, the larger index of equal ones."""
-    scores = scores_numpy(P, cell, loss, match, layout=layout)
     out = np.empty(len(P), np.int32) if out is None else out
+    if layout == "diagonal" and len(P) > MANY_ROWS * match.size:
+        return _decide_by_columns(P, cell, loss, match, out)
+    scores = scores_numpy(P, cell, loss, match, layout=layout)
     out[...] = scores.shape[1] - 1 - scores[:, ::-1].argmin(axis=1)
+    return out
+
+
+def _decide_by_columns(
+    P: FloatArray, cell: IntArray | None, loss: FloatArray, match: IntArray, out: IntArray
+) -> IntArray:
+    """Compare the scores of `scores_numpy` decision by decision: long columns are faster than short rows."""
+    loss, a = loss.astype(P.dtype), 0 if cell is None else cell
+    least = np.full(len(P), np.inf, P.dtype)
+    for j, named in enumerate(match.tolist()):
+        score = loss[a, 1, j] if named < 0 else P[:, named] * loss[a, 0, j] + loss[a, 1, j]
+        np.copyto(out, j, where=score <= least)
+        np.minimum(least, score, out=least)
     return out
 
 

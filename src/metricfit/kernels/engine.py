@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from metricfit.kernels.settings import TUNED
+
 Engine = Literal["auto", "numpy", "numba"]
 
 
@@ -18,3 +20,28 @@ def in_numpy(engine: Engine, work: int, most: int) -> bool:
     if engine not in ("auto", "numpy", "numba"):
         raise ValueError(f"engine must be 'auto', 'numpy' or 'numba', got {engine!r}")
     return engine == "numpy" or (engine == "auto" and work <= most)
+
+
+class Repeated:
+    """Small work that one process does again and again.
+
+    A single small job does not gain what loading numba costs. Once NumPy has computed for about as long as loading
+    takes, loading pays. Twins must agree bit for bit, or answers would depend on what was computed before.
+
+    Examples
+    --------
+    >>> scans = Repeated(most=5_000, loading=7_000)
+    >>> scans.in_numpy("auto", 4_000), scans.in_numpy("auto", 4_000)
+    (True, False)
+    """
+
+    def __init__(self, most: int, loading: int) -> None:
+        self.most, self.loading, self.done = most, loading, 0
+
+    def in_numpy(self, engine: Engine, work: int) -> bool:
+        """Whether NumPy computes: as `in_numpy`, until it has done so for ``loading``."""
+        self.done += work
+        return in_numpy(engine, work, self.most if self.done <= self.loading else -1)
+
+
+SCANS = Repeated(TUNED.numpy_rows, TUNED.loading_rows)

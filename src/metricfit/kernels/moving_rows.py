@@ -1,6 +1,7 @@
 """Which rows change their decision while one weight of a rule moves, at which value of it, and what each row counts.
 
-Small inputs go to the NumPy twin, so that a small job does not wait for numba; ``engine`` forces either.
+Small inputs go to the NumPy twin, which agrees bit for bit, so that a small job does not wait for numba; ``engine``
+forces either.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metricfit.kernels.engine import Engine, in_numpy
+from metricfit.kernels.engine import SCANS, Engine, in_numpy
 from metricfit.kernels.settings import TUNED
-from metricfit.types import FloatArray, IntArray
+from metricfit.types import BoolArray, FloatArray, IntArray
 
 
 class RuleScores(NamedTuple):
@@ -64,7 +65,7 @@ class State(NamedTuple):
         named = self.match[decisions]
         counted = (1 - self.trust) * np.asarray(self.labels[rows] == named, float)
         if self.trust:
-            counted += self.trust * np.where(named >= 0, self.proba[rows, named], 0.0)
+            counted += self.trust * np.where(named >= 0, np.asarray(self.proba[rows, named], float), 0.0)
         return counted
 
     def targets(self, rows: IntArray) -> FloatArray:
@@ -96,7 +97,7 @@ class Move(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """The rows that a weight moves, in any order; see `metricfit.kernels.scan_line.Line`."""
+    """The rows that a weight moves: breakpoints, places, the decisions they leave, weights, and hits won and lost."""
 
     at: FloatArray
     rows: IntArray
@@ -129,7 +130,7 @@ def moving_rows(
     >>> moved.at, moved.left, moved.won, moved.lost
     (array([0.6]), array([2]), array([0.]), array([1.]))
     """
-    if in_numpy(engine, members.size, TUNED.numpy_rows):
+    if SCANS.in_numpy(engine, members.size):
         return moving_rows_numpy(scores, state, move, members)
     from metricfit.kernels import _scan_jit
 
@@ -164,6 +165,37 @@ def moving_rows_numpy(scores: RuleScores, state: State, move: Move, members: Int
         rows = members
     weight = state.masses(rows)
     return Moving(at, rows, left, weight, weight * state.hits(rows, j), weight * state.hits(rows, left))
+
+
+def arranged(
+    moving: Moving, closest: float, size: float, engine: Engine = "auto"
+) -> tuple[Moving, BoolArray]:
+    """Return rows in the order of their breakpoints, and whether some weight lets in just 0, 1, 2, ... of them.
+
+    Breakpoints are told apart if they differ by more than ``closest`` times their size, plus that of what the weight is
+    added to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> at, number = np.array([0.5, 0.25, 0.5]), np.arange(3)
+    >>> rows, apart = arranged(Moving(at, number, number, at, at, at), 1e-9, 0.0)
+    >>> rows.rows, apart
+    (array([1, 0, 2]), array([ True,  True, False,  True]))
+    """
+    order, apart = ascending(moving.at, engine), np.ones(moving.at.size + 1, bool)
+    if SCANS.in_numpy(engine, order.size):
+        rows = moving.some(order)
+        sizes = np.abs(rows.at) + size
+        # Probabilities near 0 make breakpoints near the largest float, and sums of two such breakpoints infinite.
+        with np.errstate(over="ignore"):
+            np.greater(rows.at[1:] - rows.at[:-1], closest * (sizes[1:] + sizes[:-1]), out=apart[1:-1])
+        return rows, apart
+    from metricfit.kernels import _scan_jit
+
+    rows = Moving._make(map(np.empty_like, moving))
+    _scan_jit.arranged(order, *moving, closest, size, *rows, apart)
+    return rows, apart
 
 
 def ascending(values: FloatArray, engine: Engine = "auto") -> IntArray:

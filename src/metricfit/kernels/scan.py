@@ -15,8 +15,8 @@ import numpy as np
 from metricfit.data.layout import Layout, shape_of
 from metricfit.data.rows import Rows
 from metricfit.kernels.counting import decide
-from metricfit.kernels.engine import Engine
-from metricfit.kernels.moving_rows import Move, RuleScores, State, ascending, fixed, moving_rows
+from metricfit.kernels.engine import SCANS, Engine
+from metricfit.kernels.moving_rows import Move, RuleScores, State, arranged, fixed, moving_rows
 from metricfit.kernels.scan_line import Kind, Line
 from metricfit.kernels.sums_along_line import prefix
 from metricfit.types import FloatArray, IntArray
@@ -131,18 +131,11 @@ class Scan:
         moving = moving_rows(self.scores, self.state, move, self.members(cell), self.engine)
         if not moving.at.size:
             return None
-        order = ascending(moving.at, self.engine)
-        at = moving.at[order]
-        # A constant is as exact as the scores that it is added to, which are of size one.
-        size = np.abs(at)
-        size += kind == "offset"
-        apart = np.ones(at.size + 1, bool)
-        # Probabilities near 0 make breakpoints near the largest float, and sums of two such breakpoints infinite.
-        with np.errstate(over="ignore"):
-            between = self.closest * (size[1:] + size[:-1])
-            np.greater(at[1:] - at[:-1], between, out=apart[1:-1])
         here = int(np.count_nonzero(self.decisions[moving.rows] == decision))
-        return Line(decision, kind, cell, moving, order, at, here, apart, move.low, move.high)
+        # A constant is as exact as the scores that it is added to, which are of size one.
+        size = 1.0 if kind == "offset" else 0.0
+        entering, apart = arranged(moving, self.closest, size, self.engine)
+        return Line(decision, kind, cell, entering, here, apart, move.low, move.high)
 
     def _move(self, decision: int, kind: Kind, cell: int | None, reach: float | None) -> Move:
         table, column, *_ = self.scores
@@ -209,9 +202,17 @@ class Scan:
     def change(self, line: Line, count: int) -> FloatArray:
         """Return the change of the statistic if ``count`` rows of a line have its decision, not ``line.here``."""
         low, high = sorted((count, line.here))
-        data, places = self.changes(line, low, high)
-        sums = np.bincount(places.ravel(), data.ravel(), minlength=self.loss.size)
-        total: FloatArray = np.asarray(sums, float).reshape(self.loss.shape)
+        if self.layout == "full" or SCANS.in_numpy(self.engine, high - low):
+            data, places = self.changes(line, low, high)
+            sums = np.bincount(places.ravel(), data.ravel(), minlength=self.loss.size)
+            total = np.asarray(sums, float).reshape(self.loss.shape)
+        else:
+            from metricfit.kernels import _scan_jit
+
+            total = np.zeros(self.loss.shape)
+            _scan_jit.entered(
+                *line.part(low, high)[1:], self.cell, line.decision, self.rows.axes.k, total.ravel()
+            )
         return total if count > line.here else -total
 
     def statistic(self, trust: float | None = None) -> FloatArray:
@@ -252,11 +253,10 @@ class Scan:
             table[self.members(line.cell), decision] += weight
             self.loss[a, :, decision] -= weight
         # The score has changed for every row with this decision, whether it moved or not.
-        rows, left = line.moving.rows, line.moving.left
-        entered, out = line.order[:count], line.order[count:]
-        out = out[self.decisions[rows[out]] == decision]
-        back, left = rows[out], left[out]
-        self.decisions[rows[entered]] = decision
+        rows, out = line.entering.rows, line.part(count)
+        leaving = np.flatnonzero(self.decisions[out.rows] == decision)
+        back, left = out.rows[leaving], out.left[leaving]
+        self.decisions[rows[:count]] = decision
         self.decisions[back] = left
         self.best[back] = self.scores.of(back, left)
         mine = np.flatnonzero(self.decisions == decision)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from metricfit.kernels.moving_rows import Moving
-from metricfit.types import BoolArray, FloatArray, IntArray
+from metricfit.types import BoolArray, FloatArray
 
 Kind = Literal["slope", "offset"]
 
@@ -23,12 +22,9 @@ class Line:
     decision, kind, cell
         Which weight: the factor of the probability ("slope") or the constant ("offset") of a decision's score,
         in one cell or in all (None).
-    moving : Moving
-        The rows, the decision of each below its breakpoint, and what it counts.
-    order : int array of shape (rows,)
-        Their order.
-    at : array of shape (rows,)
-        The breakpoints in this order, ascending: a row takes the decision when the weight is larger.
+    entering : Moving
+        The rows in this order, the decision of each below its breakpoint, and what it counts. A row takes the decision
+        when the weight is larger than its breakpoint.
     here : int
         How many rows have the decision now.
     apart : bool array of shape (rows + 1,)
@@ -40,9 +36,7 @@ class Line:
     decision: int
     kind: Kind
     cell: int | None
-    moving: Moving
-    order: IntArray
-    at: FloatArray
+    entering: Moving
     here: int
     apart: BoolArray
     low: float
@@ -51,10 +45,10 @@ class Line:
     def __len__(self) -> int:
         return self.at.size
 
-    @cached_property
-    def entering(self) -> Moving:
-        """The rows in the order in which they enter."""
-        return self.moving.some(self.order)
+    @property
+    def at(self) -> FloatArray:
+        """The breakpoints, ascending."""
+        return self.entering.at
 
     def part(self, first: int, last: int | None = None) -> Moving:
         """Return some of the rows, in order."""

@@ -18,6 +18,10 @@ class Settings(NamedTuple):
         long for them.
     numpy_rows : int
         Rows of a scan up to which NumPy is fast enough.
+    loading_rows : int
+        Rows that a process scans in NumPy, in many small scans, before it loads numba for all of them. NumPy takes
+        about 2 seconds for them, which are several solves under a limit; loading takes half a second, compiling on
+        first use 4.
     chunk : int
         Probabilities in a chunk: enough to make the cost of a call small in comparison, and few enough to be still
         in the cache when a chunk is read again.
@@ -26,6 +30,7 @@ class Settings(NamedTuple):
     numpy_work: int = 500_000
     loading_work: int = 300_000_000
     numpy_rows: int = 5_000
+    loading_rows: int = 20_000_000
     chunk: int = 2**21
 
 

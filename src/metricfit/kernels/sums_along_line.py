@@ -1,6 +1,7 @@
 """What metrics read while rows enter a decision one by one: sums of ratios, and entries of u, after each row.
 
-Small inputs go to the NumPy twins, so that a small job does not wait for numba; ``engine`` forces either.
+Small inputs go to the NumPy twins, which agree bit for bit, so that a small job does not wait for numba; ``engine``
+forces either.
 """
 
 from __future__ import annotations
@@ -9,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.kernels.engine import Engine, in_numpy
+from metricfit.kernels.engine import SCANS, Engine
 from metricfit.kernels.moving_rows import Moving
-from metricfit.kernels.settings import TUNED
 from metricfit.types import FloatArray, IntArray
 
 # Sums of weights this small count as zero: because of rounding, no sum is known more accurately.
@@ -20,7 +20,6 @@ NO_WEIGHT = 1e-12
 
 def ratio_sums(
     moving: Moving,
-    order: IntArray,
     decision: int,
     hit: FloatArray,
     made: FloatArray,
@@ -31,8 +30,10 @@ def ratio_sums(
 
     Parameters
     ----------
-    moving, order, decision
-        The rows, see `metricfit.kernels.scan_line.Line`.
+    moving : Moving
+        The rows, in the order in which they enter.
+    decision : int
+        The decision that they enter.
     hit, made : arrays of shape (k,)
         Rows decided right, and all rows, of each decision before any row has entered.
     terms : array of shape (2, 3, k)
@@ -52,24 +53,24 @@ def ratio_sums(
     >>> precision[0, 1] = precision[1, 2] = 1.0
     >>> number = np.array([0])
     >>> moving = Moving(np.array([1.0]), number, number, np.array([0.5]), np.array([0.5]), np.array([0.0]))
-    >>> ratio_sums(moving, number, 1, np.array([0.5, 0.0]), np.array([1.0, 0.0]), precision)
+    >>> ratio_sums(moving, 1, np.array([0.5, 0.0]), np.array([1.0, 0.0]), precision)
     array([0.5, 2. ])
     """
-    if in_numpy(engine, order.size, TUNED.numpy_rows):
-        return ratio_sums_numpy(moving, order, decision, hit, made, terms)
+    if SCANS.in_numpy(engine, moving.at.size):
+        return ratio_sums_numpy(moving, decision, hit, made, terms)
     from metricfit.kernels import _scan_jit
 
     _, _, left, weight, won, lost = moving
-    sums = np.empty(order.size + 1)
-    _scan_jit.ratio_sums(order, left, weight, won, lost, decision, hit.copy(), made.copy(), terms, sums)
+    order, sums = np.arange(left.size), np.empty(left.size + 1)
+    _scan_jit.ratio_sums(order, left, weight, won, lost, decision, hit, made, terms, sums)
     return sums
 
 
 def ratio_sums_numpy(
-    moving: Moving, order: IntArray, decision: int, hit: FloatArray, made: FloatArray, terms: FloatArray
+    moving: Moving, decision: int, hit: FloatArray, made: FloatArray, terms: FloatArray
 ) -> FloatArray:
     """Return what `ratio_sums` does."""
-    left, weight, won, lost = moving.left[order], moving.weight[order], moving.won[order], moving.lost[order]
+    _, _, left, weight, won, lost = moving
     entering = ratio(terms, decision, hit[decision] + prefix(won), made[decision] + prefix(weight))
     sums = np.zeros(left.size + 1)
     for j in np.flatnonzero(np.arange(hit.size) != decision):
@@ -132,7 +133,7 @@ def entries_along(
            [1. , 0.5],
            [0. , 0.5]])
     """
-    if in_numpy(engine, moving.at.size, TUNED.numpy_rows):
+    if SCANS.in_numpy(engine, moving.at.size):
         return entries_along_numpy(moving, cell, decision, matrix, k, u)
     from metricfit.kernels import _scan_jit
 

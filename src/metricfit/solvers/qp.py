@@ -66,7 +66,9 @@ def minimise(
         settings.direct_solve_method = "qdldl"
     cones = [clarabel.ZeroConeT(equations), clarabel.NonnegativeConeT(right.size - equations)]
     with solving():
-        answer = clarabel.DefaultSolver(by_columns(quadratic), linear, system, right, cones, settings).solve()
+        # Clarabel reads vectors number by number, lists in half the time of arrays.
+        vectors = linear.tolist(), system, right.tolist()
+        answer = clarabel.DefaultSolver(by_columns(quadratic), *vectors, cones, settings).solve()
         x, multipliers = np.array(answer.x), np.array(answer.z)
         read(str(answer.status) in ("Solved", "AlmostSolved"), answer.status, x, multipliers)
     return x, multipliers

@@ -85,7 +85,7 @@ class Ratios:
     def along(self, line: Line, statistic: FloatArray, engine: Engine) -> FloatArray:
         """Return the sum after 0, 1, ... rows have entered; ``statistic`` is that before the first one."""
         hit, made = statistic.sum(axis=0)
-        sums = ratio_sums(line.moving, line.order, line.decision, hit, made, self.terms, engine)
+        sums = ratio_sums(line.entering, line.decision, hit, made, self.terms, engine)
         return sums + self.constant
 
     def ends(self, j: int, hit: FloatArray, made: FloatArray) -> tuple[float, float]:
