@@ -38,17 +38,11 @@ class Largest(Node):
 
     @cached_property
     def _signed(self) -> Node | None:
-        """The first half of the parts, if the other half are their negatives: half as much to compute."""
-        parts = self.part.parts if isinstance(self.part, Stack) else ()
-        half = len(parts) // 2
-        opposite = (
-            isinstance(other, Sum)
-            and len(other.terms) == 1
-            and other.terms[0] == (-1.0, one)
-            and not other.constant
-            for one, other in zip(parts[:half], parts[half:], strict=False)
-        )
-        return Stack(parts[:half]) if parts and len(parts) == 2 * half and all(opposite) else None
+        """The node of which this is the largest absolute value, if it is one: half as much to compute."""
+        match self.part:
+            case Stack((one, Sum(((-1.0, other),), 0.0))) if other is one:
+                return one
+        return None
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         if self._signed is not None and self not in theta:
@@ -80,4 +74,5 @@ def smallest(nodes: Sequence[Node]) -> Node:
 
 def magnitude(nodes: Sequence[Node]) -> Node:
     """Return the largest absolute value of all given nodes."""
-    return Largest(Stack((*nodes, *(negative(node) for node in nodes))))
+    every = nodes[0] if len(nodes) == 1 else Stack(tuple(nodes))
+    return Largest(Stack((every, negative(every))))
