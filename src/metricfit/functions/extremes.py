@@ -37,7 +37,7 @@ class Largest(Node):
         return chosen
 
     @cached_property
-    def _signed(self) -> Node | None:
+    def within(self) -> Node | None:
         """The node of which this is the largest absolute value, if it is one: half as much to compute."""
         match self.part:
             case Stack((one, Sum(((-1.0, other),), 0.0))) if other is one:
@@ -45,8 +45,8 @@ class Largest(Node):
         return None
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        if self._signed is not None and self not in theta:
-            return np.asarray(np.abs(self._signed.value(u, theta)).max(axis=-1))[..., None]
+        if self.within is not None and self not in theta:
+            return np.asarray(np.abs(self.within.value(u, theta)).max(axis=-1))[..., None]
         values = self.part.value(u, theta)
         return np.asarray(values @ theta[self] if self in theta else values.max(axis=-1))[..., None]
 

@@ -29,7 +29,7 @@ def at_most(node: Node, limit: float) -> Node:
             return Sum(((1.0, over), (-limit, under)))
         case Largest(part):
             return at_most(part, limit)
-        case Stack(parts) if node.affine is None:  # an affine one stays whole: thousands of rows are one matrix
+        case Stack(parts) if node.affine is None:  # an affine one stays whole, as one matrix
             return Stack(tuple(at_most(part, limit) for part in parts))
     scale, part, level = _unscaled(node, limit)
     if part is not node:
