@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from metricfit.functions.expression import Constant, Entries, Node
-from metricfit.functions.extremes import Largest
+from metricfit.functions.extremes import Largest, magnitude
+from metricfit.functions.levels import at_most
 from metricfit.functions.sums import Stack, Sum, Total
 
 WIDTH = 9
@@ -78,9 +79,26 @@ def test_what_bends_has_no_affine_form():
 
 
 def test_largest_distance_needs_one_side_only():
-    stack = trees()["distances from a mean"]
-    other = Stack((*stack.parts[:-1], Sum(((-2.0, stack.parts[2]),))))
+    distances = magnitude(trees()["distances from a mean"].parts[:3])
+    stack = distances.part
+    other = Stack((stack.parts[0], Sum(((-2.0, stack.parts[0]),))))
+    assert distances.within is stack.parts[0]
+    assert Largest(other).within is None
     for points in np.random.default_rng(0).normal(size=(2, 5, WIDTH)):
         for sides in (stack, other):
             np.testing.assert_allclose(Largest(sides).value(points)[:, 0], sides.value(points).max(axis=1))
             np.testing.assert_allclose(Largest(sides).value(points[0]), sides.value(points[0]).max())
+
+
+def test_the_level_set_of_affine_distances_is_one_matrix():
+    """Thousands of rows are not built one by one: all differences, then their negatives, each minus the limit."""
+    parts = [entries(0, 2), Sum(((1.0, entries(2, 3)), (-1.0, entries(3, 4))))]
+    u = np.array([0.1, -0.4, 0.3, 0.9, *np.zeros(WIDTH - 4)])
+    apart = np.array([0.1, -0.4, -0.6])
+    distance = magnitude(parts)
+    assert distance.value(u) == pytest.approx(0.6)
+    rows = at_most(distance, 0.25)
+    assert isinstance(rows, Sum)
+    assert rows.affine is not None
+    np.testing.assert_allclose(rows.value(u), np.concatenate([apart, -apart]) - 0.25)
+    np.testing.assert_allclose(rows.affine.at(u), rows.value(u))

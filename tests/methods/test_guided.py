@@ -10,7 +10,8 @@ import pytest
 
 import metricfit as mf
 from metricfit.exceptions import OverfitWarning
-from metricfit.methods import Plugin
+from metricfit.methods import Plugin, guide
+from metricfit.methods.search.room import stricter
 
 
 @cache
@@ -240,3 +241,35 @@ def test_labels_do_not_mix_the_rules_of_the_guide_anew(seed):
     shares = [result.policy.decision_proba(proba) for result in (found, guide)]
     np.testing.assert_allclose(*shares, atol=1e-6)
     assert len(found.policy.rules[0]) > 3
+
+
+def test_limits_are_not_moved_to_where_no_rule_can_be(monkeypatch):
+    """Labels of small groups miss the limit by more than the limit itself: to move it so far would make it negative."""
+    asked = []
+
+    def moved(program, moves):
+        harder = stricter(program, moves)
+        asked.extend(limit.constraint.limit for limit in harder.limits)
+        return harder
+
+    monkeypatch.setattr(guide, "stricter", moved)
+    solved = guide.Guide._solved
+    limits = []
+
+    def counted(self, program, factor, attempt):
+        limits.extend(limit.constraint.limit for limit in program.limits)
+        return solved(self, program, factor, attempt)
+
+    monkeypatch.setattr(guide.Guide, "_solved", counted)
+    random = np.random.default_rng(0)
+    proba = random.dirichlet(np.ones(3), 300)
+    y = (proba.cumsum(axis=1) < random.random((300, 1))).sum(axis=1)
+    found = mf.optimize(
+        proba,
+        y,
+        "accuracy",
+        mf.equalized_odds("group") <= 0.05,
+        sensitive_features=random.integers(0, 6, 300),
+    )
+    assert found.constraints[0].violation <= 1e-9
+    assert min(asked) < 0 <= min(limits)

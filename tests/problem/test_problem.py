@@ -317,3 +317,10 @@ def test_violations_of_many_points_are_those_of_each(random, margins):
     np.testing.assert_allclose(found, [program.violation(u) for u in points], atol=1e-12)
     for u in points:
         assert program.missed(u) == (program.excess(u), program.violation(u))
+
+
+@pytest.mark.parametrize(("limit", "beyond"), [(0.1, -0.1), (0.0, 0.0), (-0.2, 0.2)])
+def test_groups_cannot_differ_by_less_than_nothing(margins, limit, beyond):
+    parity = mf.demographic_parity(over="sex") <= limit
+    program = program_of("accuracy", parity, margins=margins)
+    assert program.limits[0].out_of_reach == pytest.approx(beyond)

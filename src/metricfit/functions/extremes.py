@@ -37,18 +37,12 @@ class Largest(Node):
         return chosen
 
     @cached_property
-    def _signed(self) -> Node | None:
-        """The first half of the parts, if the other half are their negatives: half as much to compute."""
-        parts = self.part.parts if isinstance(self.part, Stack) else ()
-        half = len(parts) // 2
-        opposite = (
-            isinstance(other, Sum)
-            and len(other.terms) == 1
-            and other.terms[0] == (-1.0, one)
-            and not other.constant
-            for one, other in zip(parts[:half], parts[half:], strict=False)
-        )
-        return Stack(parts[:half]) if parts and len(parts) == 2 * half and all(opposite) else None
+    def within(self) -> Node | None:
+        """The node of which this is the largest absolute value, if it is one: half as much to compute."""
+        match self.part:
+            case Stack((one, Sum(((-1.0, other),), 0.0))) if other is one:
+                return one
+        return None
 
     @property
     def of_differences(self) -> bool:
@@ -57,8 +51,8 @@ class Largest(Node):
         return self._signed is not None or (bool(parts) and all(isinstance(p, Spread) for p in parts))
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
-        if self._signed is not None and self not in theta:
-            return np.asarray(np.abs(self._signed.value(u, theta)).max(axis=-1))[..., None]
+        if self.within is not None and self not in theta:
+            return np.asarray(np.abs(self.within.value(u, theta)).max(axis=-1))[..., None]
         values = self.part.value(u, theta)
         return np.asarray(values @ theta[self] if self in theta else values.max(axis=-1))[..., None]
 
@@ -96,4 +90,5 @@ def smallest(nodes: Sequence[Node]) -> Node:
 
 def magnitude(nodes: Sequence[Node]) -> Node:
     """Return the largest absolute value of all given nodes."""
-    return Largest(Stack((*nodes, *(negative(node) for node in nodes))))
+    every = nodes[0] if len(nodes) == 1 else Stack(tuple(nodes))
+    return Largest(Stack((every, negative(every))))

@@ -29,7 +29,7 @@ def at_most(node: Node, limit: float) -> Node:
             return Sum(((1.0, over), (-limit, under)))
         case Largest(part):
             return at_most(part, limit)
-        case Stack(parts):
+        case Stack(parts) if node.affine is None:  # an affine one stays whole, as one matrix
             return Stack(tuple(at_most(part, limit) for part in parts))
     scale, part, level = _unscaled(node, limit)
     if part is not node:
@@ -46,7 +46,7 @@ def at_least(node: Node, limit: float) -> Node:
             return Sum(((-1.0, over), (limit, under)))
         case Largest(part) if part.size == 1:
             return at_least(part, limit)
-        case Stack(parts):
+        case Stack(parts) if node.affine is None:
             return Stack(tuple(at_least(part, limit) for part in parts))
     scale, part, level = _unscaled(node, limit)
     if part is not node:

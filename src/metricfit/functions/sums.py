@@ -31,7 +31,7 @@ class Sum(Node):
     def children(self) -> tuple[Node, ...]:
         return tuple(part for _, part in self.terms)
 
-    @property
+    @cached_property
     def curvature(self) -> Curvature:
         return of_sum((c, part.curvature) for c, part in self.terms if not isinstance(part, Constant))
 
@@ -134,7 +134,7 @@ class Stack(Node):
     def children(self) -> tuple[Node, ...]:
         return self.parts
 
-    @property
+    @cached_property
     def curvature(self) -> Curvature:
         kinds = {part.curvature for part in self.parts}
         if len(kinds) == 1:

@@ -117,8 +117,11 @@ class Guide:
             if np.array_equal(further, moves):
                 return
             moves = further
+            harder = stricter(self.program, moves)
+            if any(limit.out_of_reach > 0 for limit in harder.limits):
+                return  # groups would have to differ by less than nothing; a solver needs long to find that out
             try:
-                outcome, weights = self._solved(stricter(self.program, moves), now.factor, 1)
+                outcome, weights = self._solved(harder, now.factor, 1)
             except InfeasibleError:
                 return
             mixture = self._counted(weights)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.functions.expression import Constant, Entries, Node
+from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
 from metricfit.functions.matrices import above, dense, matrix_of, plus, widened
 from metricfit.functions.sums import Stack, Sum, Total
@@ -16,9 +16,9 @@ from metricfit.types import FloatArray
 
 def is_polyhedral(node: Node, sign: int = 1) -> bool:
     """Whether ``sign * node`` is a maximum of affine functions, however nested."""
+    if node.affine is not None:
+        return True
     match node:
-        case Entries() | Constant():
-            return True
         case Sum(terms, _):
             return all(is_polyhedral(part, sign if c > 0 else -sign) for c, part in terms if c != 0)
         case Total(weights, part):
