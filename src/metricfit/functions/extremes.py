@@ -48,7 +48,7 @@ class Largest(Node):
     def of_differences(self) -> bool:
         """Whether the values are absolute values or spreads, so that the largest is never negative."""
         parts = self.part.parts if isinstance(self.part, Stack) else ()
-        return self._signed is not None or (bool(parts) and all(isinstance(p, Spread) for p in parts))
+        return self.within is not None or (bool(parts) and all(isinstance(p, Spread) for p in parts))
 
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         if self.within is not None and self not in theta:

@@ -9,7 +9,6 @@ import numpy as np
 
 from metricfit.exceptions import InfeasibleError, NotConvex
 from metricfit.functions.expression import Node, nodes_of
-from metricfit.functions.extremes import Largest
 from metricfit.functions.levels import at_least, at_most, defined
 from metricfit.functions.nonlinear import Quotient
 from metricfit.functions.sums import Sum
@@ -95,8 +94,6 @@ class Limit:
     def out_of_reach(self) -> float:
         """By how much the limit lies beyond all values that the metric can have; at most 0 where it does not."""
         low, high = (float(end[0]) for end in self.metric.reach())
-        if isinstance(self.metric, Largest) and self.metric.within is not None:
-            low = max(low, 0.0)  # no absolute value is below zero
         return low - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - high
 
     def refuse_if_empty(self) -> None:
