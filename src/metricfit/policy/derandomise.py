@@ -36,8 +36,8 @@ from metricfit.types import BoolArray, FloatArray, IntArray
 # The search between two rules: how many values of t are tried at a time, how often the interval around the best one is
 # searched more finely, and how often each cell is visited.
 POINTS, ZOOMS, SWEEPS = 13, 2, 2
-# How many pairs of rules are searched between, in a cell of many rules.
-WAYS = 12
+# How many pairs of rules are searched between, in a cell of many rules, and how many of these more finely.
+WAYS, ZOOMED = 12, 3
 # How many rows a move of a column changes, and what a unit of violation costs in each round of moves: little at first,
 # because two moves that help together may each break a limit.
 MOVED, TOLLS = (1, 3, 10, 30, 100, 300), (2.0, 2.0, 4.0, 8.0, 16.0, np.inf, np.inf)
@@ -357,7 +357,7 @@ def _best(
         ]
     first, second = (np.stack(side)[:, None] for side in zip(*ends[:WAYS], strict=True))
     low, high = np.zeros(len(first)), np.ones(len(first))
-    found: list[list[tuple[Rank, FloatArray]]] = [[] for _ in first]
+    seen: list[tuple[Rank, FloatArray]] = [] if known is None else [known]
     for _ in range(1 + ZOOMS):
         points = np.linspace(low, high, POINTS, axis=1)
         share = points[:, :, None, None]
@@ -365,14 +365,14 @@ def _best(
         ranks = ranked(
             tried.reshape(-1, *losses.shape[1:])
         )  # all lines in one call: constraints of many groups have many rows
-        for way, seen in enumerate(found):
-            mine = ranks[way * POINTS : (way + 1) * POINTS]
-            place = mine.index(min(mine))
-            seen.append((mine[place], tried[way, place]))
-            low[way], high[way] = points[way, max(place - 1, 0)], points[way, min(place + 1, POINTS - 1)]
-    # The first of equally good ones.
-    every = [pair for seen in found for pair in seen]
-    return min(every if known is None else [known, *every], key=_rank)[1]
+        mine = [ranks[start : start + POINTS] for start in range(0, len(ranks), POINTS)]
+        place = np.array([some.index(min(some)) for some in mine])
+        seen += [(some[at], tried[way, at]) for way, (some, at) in enumerate(zip(mine, place, strict=True))]
+        # Python's sort is stable: of equally good lines the first ones are kept, which are those of the heaviest rules.
+        kept = sorted(range(len(mine)), key=lambda way: mine[way][place[way]])[:ZOOMED]
+        first, second, place = first[kept], second[kept], place[kept]
+        low, high = (points[kept, (place + step).clip(0, POINTS - 1)] for step in (-1, 1))
+    return min(seen, key=_rank)[1]  # the first of equally good ones
 
 
 def _rank(found: tuple[Rank, FloatArray]) -> Rank:

@@ -13,6 +13,9 @@ from metricfit.types import BoolArray, FloatArray, IntArray
 # A corner stays feasible when costs change or columns are added, its multipliers do when rows are added: the primal
 # simplex method continues from it in the first case, the dual in the second. The other takes three times as long.
 DUAL, PRIMAL = ("simplex_strategy", 1), ("simplex_strategy", 4)
+# HiGHS divides rows and columns by their largest entries. Under equalized odds of 30 groups x 8 classes that takes a
+# tenth to a quarter off the steps of what it does by itself.
+BY_LARGEST = 4
 
 
 class LinearProgram:
@@ -36,6 +39,7 @@ class LinearProgram:
         for option, value in {
             "output_flag": False,
             "threads": 1,
+            "simplex_scale_strategy": BY_LARGEST,
             "primal_feasibility_tolerance": TOLERANCE,
             "dual_feasibility_tolerance": TOLERANCE,
         }.items():
