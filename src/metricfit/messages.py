@@ -92,7 +92,7 @@ def rows_text(rows: IntArray, total: int | None = None) -> str:
     '2 rows (4, 17)'
     """
     total = len(rows) if total is None else total
-    return f"{total} {'row' if total == 1 else 'rows'} ({some(map(int, rows[:5]), total)})"
+    return f"{count(total, 'row')} ({some(map(int, rows[:5]), total)})"
 
 
 def pairs_text(names: Iterable[str], values: Iterable[object]) -> str:

@@ -16,8 +16,8 @@ from metricfit.cli import main
 BAD_TABLES = {
     "nan": (lambda f: f.assign(p_fraud=f["p_fraud"].where(f.index != 17)), ["NaN", "1 row (17)"]),
     "negative": (lambda f: f.assign(p_fraud=f["p_fraud"] - (f.index == 4)), ["negative", "1 row (4)"]),
-    "sums": (lambda f: f.assign(p_fraud=f["p_fraud"] + 0.5), ["3000 rows", "--normalize"]),
-    "text": (lambda f: f.assign(p_fraud="high"), ["'p_fraud' must hold numbers", "'high' in 3000 rows"]),
+    "sums": (lambda f: f.assign(p_fraud=f["p_fraud"] + 0.5), ["3,000 rows", "--normalize"]),
+    "text": (lambda f: f.assign(p_fraud="high"), ["'p_fraud' must hold numbers", "'high' in 3,000 rows"]),
     "one text": (
         lambda f: f.assign(p_fraud=f["p_fraud"].astype(object).where(f.index != 5, "high")),
         ["'p_fraud' must hold numbers; it holds 'high' in 1 row (5); repair or drop"],
@@ -46,7 +46,7 @@ BAD_TABLES = {
     ),
     "no rows": (lambda f: f.iloc[:0], ["the table has a header and no rows; give at least one row"]),
     "weight": (lambda f: f.assign(weight=-1.0), ["'weight' is negative"]),
-    "huge weight": (lambda f: f.assign(weight=1e308), ["'weight' is larger than 1e+100 in 3000 rows"]),
+    "huge weight": (lambda f: f.assign(weight=1e308), ["'weight' is larger than 1e+100 in 3,000 rows"]),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 import metricfit as mf
 from metricfit.data.layout import shape_of, statistic
 from metricfit.oracles import Rows
-from metricfit.policy.derandomise import Cell
+from metricfit.policy.cell_rows import Cell
 from metricfit.problem import Problem
 
 

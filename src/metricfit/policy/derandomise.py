@@ -19,219 +19,24 @@ here, its exports keep too. See `metricfit.policy.near_ties`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 
-from metricfit.data.axes import Axes
-from metricfit.data.layout import Layout, statistic
 from metricfit.data.rows import Rows
-from metricfit.kernels.counting import decide
-from metricfit.policy.near_ties import Margins, atoms, cheapest, has_near_ties
+from metricfit.policy.cell_rows import Cell, Rank
+from metricfit.policy.near_ties import has_near_ties
 from metricfit.problem import Program
-from metricfit.types import BoolArray, FloatArray, IntArray
+from metricfit.types import FloatArray
 
 # The search between two rules: how many values of t are tried at a time, how often the interval around the best one is
 # searched more finely, and how often each cell is visited.
 POINTS, ZOOMS, SWEEPS = 13, 2, 2
 # How many pairs of rules are searched between, in a cell of many rules, and how many of these more finely.
 WAYS, ZOOMED = 12, 3
-# How many rows a move of a column changes, and what a unit of violation costs in each round of moves: little at first,
-# because two moves that help together may each break a limit.
-MOVED, TOLLS = (1, 3, 10, 30, 100, 300), (2.0, 2.0, 4.0, 8.0, 16.0, np.inf, np.inf)
-# How many probabilities are decided in one call; in a cell of few rows the call takes longer than the work.
-BLOCK = 1 << 18
-
-Rank = tuple[float, float]
-
-
-class Members:
-    """Some rows of one cell: what decisions on them cost, and what they add to a statistic.
-
-    ``mass`` (rows, n) says how much of each row is counted as each class.
-    """
-
-    def __init__(self, proba: FloatArray, mass: FloatArray, layout: Layout, axes: Axes) -> None:
-        self.proba, self.mass, self.layout, self.axes = proba, mass, layout, axes
-
-    def some(self, places: Any) -> Members:
-        """Return some of the rows."""
-        return Members(self.proba[places], self.mass[places], self.layout, self.axes)
-
-    def decided(self, losses: FloatArray) -> IntArray:
-        """Return the decisions of the rule of each of some losses, one rule in each row."""
-        most = max(1, BLOCK // max(self.proba.size, 1))
-        parts = (losses[first : first + most] for first in range(0, len(losses), most))
-        return np.concatenate([self._decided(part) for part in parts])
-
-    def _decided(self, losses: FloatArray) -> IntArray:
-        """Decide by several rules in one call, in which each rule stands for a cell with a copy of the rows."""
-        rules, rows = len(losses), len(self.proba)
-        proba = self.proba if rules == 1 else np.tile(self.proba, (rules, 1))
-        rule = np.repeat(np.arange(rules, dtype=np.int32), rows)
-        return decide(proba, rule, losses, self.axes.match, layout=self.layout).reshape(rules, rows)
-
-    def margins(self, loss: FloatArray) -> Margins:
-        """Return how far the rows are from ties under the rule of a loss."""
-        return Margins.of(self.proba, loss, self.layout, self.axes)
-
-    def counted(self, made: IntArray, rows: IntArray | None = None) -> FloatArray:
-        """Return a statistic for each row of ``made``: its decisions counted on all of the rows, or on some."""
-        rows = np.arange(len(self.mass)) if rows is None else rows
-        made, tables, k = made[:, rows], len(made), self.axes.k
-        if self.layout == "full":
-            tensors = ((made[:, None] == np.arange(k)[:, None]) @ self.mass[rows]).swapaxes(1, 2)
-            return statistic(tensors, self.layout, self.axes).reshape(tables, -1)
-        named = self.axes.match[made]
-        right = np.where(named >= 0, self.mass[rows, np.maximum(named, 0)], 0.0)
-        places, whole = made + k * np.arange(tables)[:, None], np.broadcast_to(self._whole[rows], made.shape)
-        sums = [np.bincount(places.ravel(), part.ravel(), tables * k) for part in (right, whole)]
-        return np.stack(sums, dtype=float).reshape(2, tables, k).swapaxes(0, 1).reshape(tables, -1)
-
-    @cached_property
-    def _whole(self) -> FloatArray:
-        return np.asarray(self.mass.sum(axis=1))
-
-
-class Cell:
-    """The rows of one cell, those among them on which its rules differ, and what decisions on them add to u."""
-
-    def __init__(self, program: Program, rows: Rows, soft: bool, cell: int, losses: FloatArray) -> None:
-        inside = np.arange(len(rows)) if rows.cells is None else np.flatnonzero(rows.cells == cell)
-        proba = rows.proba[inside]
-        weights = np.full(len(rows), 1 / len(rows)) if rows.weights is None else rows.weights
-        chances = np.asarray(proba, float) if soft else np.eye(program.axes.n)[rows.labels[inside]]
-        # Axes without attributes: the statistic of a cell has the shape of one cell.
-        self.axes, self.layout = Axes(program.axes.classes, program.axes.decisions), program.layout
-        self.every = Members(proba, chances * weights[inside, None], self.layout, self.axes)
-        size = 2 * self.axes.k if self.layout == "diagonal" else self.axes.n * self.axes.k
-        self.table = program.matrix[:, cell * size : (cell + 1) * size]
-        made = self.every.decided(losses)
-        differ = (made != made[0]).any(axis=0)
-        self.differing = self.every.some(differ)
-        self.agreed = self.every.counted(made[:1], np.flatnonzero(~differ))
-        self.pure = self._share(self.differing.counted(made[:, differ]) + self.agreed)
-
-    def share(self, loss: FloatArray) -> FloatArray:
-        """Return what the cell adds to u under the rule of a loss between those of the cell."""
-        return self.shares(loss[None])[0]
-
-    def shares(self, losses: FloatArray) -> FloatArray:
-        """Return what the cell adds to u under each of some rules, one in each row."""
-        return self._share(self.differing.counted(self.differing.decided(losses)) + self.agreed)
-
-    def _share(self, counted: FloatArray) -> FloatArray:
-        return np.asarray((self.table @ counted.T).T)
-
-    def moves(self, loss: FloatArray) -> tuple[list[tuple[int, float]], FloatArray]:
-        """Return moves, each a column and a step that changes a few rows, and what each move adds to u.
-
-        A decision that gets cheaper is taken by the rows for which it was nearly the cheapest, one that gets dearer is
-        left by the rows for which another was nearly as cheap; so the rows that change are known without deciding all.
-        """
-        made, behind, slack, _ = self.every.margins(loss)
-        mass = self.every.mass
-        n, k, rows = self.axes.n, self.axes.k, np.arange(len(mass))
-        behind[rows, made] = np.inf
-        second = cheapest(behind)
-        # For each decision, how far rows are from taking it, and how far its own rows are from leaving it.
-        away = np.full((k, 2, rows.size), np.inf)
-        away[:, 0] = behind.T
-        away[made, 1, rows] = behind[rows, second]
-        order = _nearest(away)
-        near = np.take_along_axis(away, order, -1)
-        other = np.where(np.arange(2)[:, None] == 0, np.arange(k)[:, None, None], second[order])
-        ends, new = _changes(near, np.where(np.isfinite(near), slack[order, other], 0.0))
-        if not new.any():
-            return [], np.zeros((0, self.table.shape[0]))
-        column, side, count = np.nonzero(new)
-        last = ends[column, side, count]
-        steps = np.where(side == 0, -1, 1) * (near[column, side, last - 1] + near[column, side, last]) / 2
-        # A row belongs to the first number of changed rows that includes it, and thereby to all larger ones.
-        group = (ends[..., None] <= np.arange(order.shape[-1])).sum(axis=2)
-        *line, place = np.nonzero(group < ends.shape[-1])
-        which = line[0], line[1], group[*line, place]
-        row = order[*line, place]
-        taken = np.where(line[1] == 0, line[0], second[row])
-        change = np.zeros((*ends.shape, n, k))
-        for decision, sign in ((taken, 1.0), (made[row], -1.0)):
-            flat = np.ravel_multi_index((*which, decision), (*ends.shape, k))
-            change += sign * _summed(flat, mass[row], ends.size * k).reshape(*ends.shape, k, n).swapaxes(
-                -1, -2
-            )
-        tensors = change.cumsum(axis=2)[new]
-        counted = statistic(tensors, self.layout, self.axes).reshape(last.size, self.table.shape[1])
-        return list(zip(column.tolist(), steps.tolist(), strict=True)), self._share(counted)
-
-    def moved(self, loss: FloatArray, column: Any, step: float) -> tuple[FloatArray, FloatArray]:
-        """Return a loss with a column (or several) moved, and what the cell then adds to u."""
-        loss = loss.copy()
-        loss[1 if self.layout == "diagonal" else slice(None), column] += step
-        made = self.every.decided(loss[None])
-        return loss, self._share(self.every.counted(made))[0]
-
-    def cleared(
-        self, loss: FloatArray, rest: FloatArray, ranks: Callable[[FloatArray], list[Rank]]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return a loss under which no row is near a tie, and what the cell then adds to u.
-
-        A loss that has near ties is moved to the side of them that ranks best, together with what the other cells add
-        (``rest``); of equally good sides to the one that changes the fewest rows.
-        """
-        made = self.every.decided(loss[None])
-        share = self._share(self.every.counted(made))[0]
-        # Each move clears the ties of one decision, or of decisions that cost the same.
-        for _ in range(self.axes.k):
-            moves = self.every.margins(loss).clearing()
-            if not moves:
-                break
-            tried = [self.moved(loss, *move) for move in moves]
-            after = self.every.decided(np.stack([moved for moved, _ in tried]))
-            changed = (after != made).sum(axis=1).tolist()
-            ranked = list(zip(ranks(rest + np.stack([there for _, there in tried])), changed, strict=True))
-            best = ranked.index(min(ranked))
-            (loss, share), made = tried[best], after[best]
-        return loss, share
-
-
-def _summed(place: IntArray, parts: FloatArray, size: int) -> FloatArray:
-    """Return the sum of the rows of ``parts`` at each of ``size`` places."""
-    width = parts.shape[1]
-    flat = (place[:, None] * width + np.arange(width)).ravel()
-    return np.asarray(np.bincount(flat, parts.ravel(), size * width).reshape(size, width), float)
-
-
-def _nearest(away: FloatArray) -> IntArray:
-    """Return the places, in ascending order, of what is nearest along the last axis: enough for all of `MOVED`."""
-    most = min(MOVED[-1] + 1, away.shape[-1])
-    if most < away.shape[-1]:
-        order: IntArray = np.argpartition(away, most - 1)[..., :most]
-    else:
-        order = np.broadcast_to(np.arange(most), away.shape)
-    return np.take_along_axis(order, np.argsort(np.take_along_axis(away, order, -1), kind="stable"), -1)
-
-
-def _changes(near: FloatArray, slack: FloatArray) -> tuple[IntArray, BoolArray]:
-    """Return numbers of rows that can change at once, rows that are equally near up to rounding together.
-
-    Parameters
-    ----------
-    near, slack : arrays
-        Distances in ascending order, where infinite ones never change, and the rounding of each.
-
-    Returns
-    -------
-    ends, new : arrays
-        A number of rows for each of `MOVED`, and which of them differ from the one before and leave a row unchanged.
-    """
-    counts = np.array([count for count in MOVED if count <= near.shape[-1]], np.int64)
-    atom = atoms(near, slack)
-    ends = (atom[..., None, :] <= atom[..., counts - 1, None]).sum(axis=-1)
-    new = ends < np.isfinite(near).sum(axis=-1, keepdims=True)
-    new[..., 1:] &= ends[..., 1:] != ends[..., :-1]
-    return ends, new
+# What a unit of violation costs in each round of moves: little at first, because two moves that help together may each
+# break a limit.
+TOLLS = (2.0, 2.0, 4.0, 8.0, 16.0, np.inf, np.inf)
 
 
 def deterministic(
