@@ -37,10 +37,11 @@ def write(settings: Settings) -> None:
         print("\n" + section.plain())
     first, rest = made[0], made[1:]
     missed = [row[0] for row in first.rows if row[-1] == "missed"]
-    why = {part: [bar for bar in missed if part in bar] for part in CAUSES}
-    told = [f"- **{'; '.join(bars)}.** {CAUSES[part]}" for part, bars in why.items() if bars]
-    unknown = [bar for bar in missed if not any(bar in bars for bars in why.values())]
-    causes = "\n".join([*told, *(f"- **{bar}.** Not known yet." for bar in unknown)])
+    told = []
+    for part, cause in CAUSES.items():
+        bars, missed = [bar for bar in missed if part in bar], [bar for bar in missed if part not in bar]
+        told += [f"- **{'; '.join(bars)}.** {cause}"] if bars else []
+    causes = "\n".join([*told, *(f"- **{bar}.** Not known yet." for bar in missed)])
     body = [_text("introduction").format(budgets=_budgets(settings), splits=settings.splits)]
     body.append(
         first.markdown()
