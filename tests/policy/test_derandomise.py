@@ -9,6 +9,7 @@ import metricfit as mf
 from metricfit.data.layout import shape_of, statistic
 from metricfit.oracles import Rows
 from metricfit.policy.cell_rows import Cell
+from metricfit.policy.derandomise import POINTS, WAYS, ZOOMED, ZOOMS, _best
 from metricfit.problem import Problem
 
 
@@ -144,3 +145,20 @@ def test_a_cell_adds_what_its_confusion_says(layout, soft):
         tensor[1, :, made[r]] += chances[r] * weights[r] / weights.sum()
     u = program.vector(statistic(tensor, program.layout, program.axes)) - program.constant
     np.testing.assert_allclose(cell.share(between), u, atol=1e-12)
+
+
+def test_a_mixture_of_many_rules_is_searched_between_a_few_pairs():
+    """Frank-Wolfe may leave thousands of rules: 20,000 have 200 million pairs, which must not be listed."""
+    random = np.random.default_rng(0)
+    losses, weights, asked = random.normal(size=(20_000, 2, 3)), random.dirichlet(np.ones(20_000)), []
+
+    def ranked(some):
+        asked.append(len(some))
+        return [(0.0, float(loss[0, 0])) for loss in some]
+
+    found = _best(losses, weights, ranked, None)
+    assert asked == [WAYS * POINTS] + ZOOMS * [ZOOMED * POINTS]
+    order = np.argsort(-weights)
+    ends = (losses / np.linalg.norm(losses.reshape(20_000, -1), axis=1)[:, None, None])[:, 0, 0]
+    partners = [s for s in order if s > order[0]][:WAYS]
+    assert found[0, 0] == pytest.approx(min(ends[order[0]], ends[partners].min()))

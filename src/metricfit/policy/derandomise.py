@@ -19,7 +19,7 @@ here, its exports keep too. See `metricfit.policy.near_ties`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import permutations
+from itertools import chain, islice, permutations
 
 import numpy as np
 
@@ -155,12 +155,14 @@ def _best(
     size = np.linalg.norm(losses.reshape(len(losses), -1), axis=1)
     scaled = losses / np.where(size > 0, size, 1.0)[:, None, None]
     order = np.argsort(-weights, kind="stable")
-    ends = [(scaled[r], scaled[s]) for r, s in permutations(order, 2) if r < s]
-    if len(losses) > 2:
-        ends += [
-            (scaled[r], np.average(np.delete(scaled, r, 0), 0, np.delete(weights, r) + 1e-12)) for r in order
-        ]
-    first, second = (np.stack(side)[:, None] for side in zip(*ends[:WAYS], strict=True))
+    pairs = ((scaled[r], scaled[s]) for r, s in permutations(order, 2) if r < s)
+    others = (
+        (scaled[r], np.average(np.delete(scaled, r, 0), 0, np.delete(weights, r) + 1e-12))
+        for r in (order if len(losses) > 2 else ())
+    )
+    # Only as many as are wanted are made: a mixture of thousands of rules has millions of pairs.
+    ends = islice(chain(pairs, others), WAYS)
+    first, second = (np.stack(side)[:, None] for side in zip(*ends, strict=True))
     low, high = np.zeros(len(first)), np.ones(len(first))
     seen: list[tuple[Rank, FloatArray]] = [] if known is None else [known]
     for _ in range(1 + ZOOMS):
