@@ -286,3 +286,45 @@ def test_public_names():
         "Result",
     ]:
         assert name in mf.__all__
+
+
+@pytest.mark.parametrize("confusion", ["labels", "calibrated", "model"])
+def test_a_floor_for_a_class_without_rows_is_kept_by_never_deciding_it(confusion):
+    proba, y = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]] * 20), np.array([0, 1] * 20)
+    result = mf.optimize(
+        proba, y, "accuracy", [mf.precision(2) >= 0.5], classes=[0, 1, 2], confusion=confusion
+    )
+    assert np.array_equal(result.policy.decide(proba), y)
+    assert np.isnan(result.constraints[0].value)
+    group, positive = np.array(["a", "b"] * 20), np.arange(40) % 4 == 0
+    proba = np.column_stack([1 - 0.8 * positive - 0.1, 0.8 * positive + 0.1])
+    for limit in (mf.worst(mf.precision(1), over="g") >= 0.5, mf.precision(1).at(g="b") >= 0.5):
+        found = mf.optimize(
+            proba,
+            positive.astype(int),
+            "accuracy",
+            [limit],
+            sensitive_features={"g": group},
+            confusion=confusion,
+        )
+        assert np.array_equal(found.policy.decide(proba, {"g": group}), positive)
+    with pytest.raises(mf.InfeasibleError, match="cannot be kept at all"):
+        mf.optimize(proba, positive.astype(int), "accuracy", [mf.precision(1) >= 90], confusion=confusion)
+
+
+@pytest.mark.parametrize("confusion", ["labels", "calibrated", "model"])
+@pytest.mark.parametrize(
+    "objective", [mf.recall(0) * mf.precision(1), mf.recall(0) + 2 * mf.precision(1)], ids=["product", "sum"]
+)
+def test_a_precision_does_not_rest_on_a_rule_that_is_never_used(objective, confusion):
+    """The more rarely 1 is decided the better, but never is worst: the best rules are those of the surest rows."""
+    random = np.random.default_rng(0)
+    proba = random.dirichlet([1, 1], 800)
+    y = (random.random(800) > proba[:, 0]).astype(int)
+    proba = np.round(5 * proba) / 5
+    result = mf.optimize(proba, y, objective, confusion=confusion)
+    thresholds = [np.digitize(proba[:, 1], [t]) for t in (0.1, 0.3, 0.5, 0.7, 0.9)]
+    counted = max(objective(mf.Confusion.from_predictions(y, made, classes=[0, 1])) for made in thresholds)
+    shares = result.policy.decision_proba(proba)
+    made = np.stack([shares[y == i].sum(axis=0) for i in (0, 1)])[None] / len(y)
+    assert objective(mf.Confusion(made, result.policy.axes)) >= counted - 1e-9

@@ -28,7 +28,12 @@ from metricfit.methods.walk import (
 )
 from metricfit.methods.walk.history import warn_if_astray
 from metricfit.methods.walk.progress import Progress
+from metricfit.oracles.base import mixed
 from metricfit.problem import Program
+
+# A rule with a smaller weight is seldom used. Rules whose weights together are at most TOGETHER change a value by about
+# as much, if it does not jump where a weight becomes 0: by more than STEEP times that, and it does.
+SELDOM, TOGETHER, STEEP = 1e-3, 1e-2, 100.0
 
 
 class Method(ABC):
@@ -144,7 +149,7 @@ def run(
     if best is None:
         best = _first(program, walk, interrupted)
     finished = method.finish(program, walk, best)
-    finished = finished if method.as_published else better(program, best, finished)
+    finished = finished if method.as_published else supported(program, walk, better(program, best, finished))
     best, last = finished, Standing.of(program, finished.u)
     if last.kept:
         gap = last.value - bound
@@ -170,16 +175,37 @@ def better(program: Program, old: Iterate | None, new: Iterate) -> Iterate:
     return old
 
 
+def supported(program: Program, walk: Walk, best: Iterate) -> Iterate:
+    """Return a mixture, unless its value rests on rules that it hardly ever uses: then what is best without these.
+
+    A precision does not depend on how rarely a decision is made, so a search may drive the weight of a rule towards 0
+    where 0 itself is worthless: a policy that decides for less than one row.
+    """
+    weights = np.broadcast_to(np.atleast_2d(best.weights), (len(program.axes.cells), best.weights.shape[-1]))
+    heavy = np.where(weights < SELDOM, 0.0, weights)
+    left_out = 1 - float(heavy.sum(axis=1).min())
+    if not 0 < left_out <= TOGETHER:
+        return best
+    heavy = heavy / heavy.sum(axis=1, keepdims=True)
+    u = program.vector(mixed(walk.vertices, heavy))
+    if program.value(u) - program.value(best.u) <= STEEP * left_out:
+        return best
+    return better(program, _best_single(program, walk), replace(best, weights=heavy, u=u))
+
+
+def _best_single(program: Program, walk: Walk) -> Iterate:
+    best = walk.single(0)
+    for place in range(1, len(walk.vertices)):
+        best = better(program, best, walk.single(place))
+    return best
+
+
 def _first(program: Program, walk: Walk, interrupted: bool) -> Iterate:
     if not walk.vertices:
         if interrupted:
             raise KeyboardInterrupt
         raise ValueError("the budget ended before the first oracle call; raise max_calls or max_seconds")
-    best: Iterate | None = None
-    for place in range(len(walk.vertices)):
-        best = better(program, best, walk.single(place))
-    assert best is not None
-    return best
+    return _best_single(program, walk)
 
 
 __all__ = [

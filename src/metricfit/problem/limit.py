@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from metricfit.exceptions import InfeasibleError, NotConvex
+from metricfit.exceptions import NotConvex
 from metricfit.functions.expression import Node, nodes_of
 from metricfit.functions.levels import at_least, at_most, defined
 from metricfit.functions.nonlinear import Quotient
@@ -96,15 +96,10 @@ class Limit:
         low, high = (float(end[0]) for end in self.metric.reach())
         return low - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - high
 
-    def refuse_if_empty(self) -> None:
-        """Raise if the constraint holds only where its rate has no rows, as for ``precision("a") >= 90``.
-
-        A rule that ever decides "a" breaks it, and one that never does keeps it only in name. Methods find other limits
-        that cannot be kept.
-        """
-        if self._may_be_undefined and self.out_of_reach > OUT_OF_REACH:
-            name, missed = str(self.constraint), self.out_of_reach
-            raise InfeasibleError({name: missed}, {name: missed}, (name,), proven=True)
+    @property
+    def is_empty(self) -> bool:
+        """Whether the limit holds only where its rate has no rows."""
+        return self._may_be_undefined and self.out_of_reach > OUT_OF_REACH
 
     def unit(self, u: FloatArray) -> FloatArray:
         """Return what one unit of slack in the limit adds to the functions (they are affine in the limit)."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metricfit.exceptions import InfeasibleError
 from metricfit.methods import Guided, Method, Outcome, Record, Walk, choose, run
 from metricfit.methods.base import Budget, Standing
 from metricfit.options import Options
@@ -60,8 +61,7 @@ def search(
     ``rivals`` see `preferred`.
     """
     program = problem.bind(given.axes, given.margins)
-    for limit in program.limits:
-        limit.refuse_if_empty()
+    _refuse_empty_limits(problem, program, given.margins)
     chosen = choose(options.method, program, guided=not given.exact and given.soft() is not None)
     asked = given
     if given.calibrates or (chosen.calibrates and not given.exact):
@@ -87,6 +87,21 @@ def search(
             if options.callback is not None:
                 options.callback(history[-1])
     return Found(policy, weights, u, walk, outcome, history, chosen, asked)
+
+
+def _refuse_empty_limits(problem: Problem, program: Program, margins: FloatArray) -> None:
+    """Raise if a limit holds only where its rate has no rows, as does ``precision("a") >= 90``.
+
+    A rule that ever decides "a" breaks it, and one that never does keeps it only in name. On rows without class "a", a
+    limit of 0.5 is of this kind too, but there never to decide "a" is what it asks for: so limits are judged by what
+    the metric can be on rows of all classes in all groups. Methods find other limits that cannot be kept.
+    """
+    if any(limit.is_empty for limit in program.limits):
+        even = problem.bind(program.axes, np.full(margins.shape, 1 / margins.size))
+        for limit in even.limits:
+            if limit.is_empty:
+                name, missed = str(limit.constraint), limit.out_of_reach
+                raise InfeasibleError({name: missed}, {name: missed}, (name,), proven=True)
 
 
 def _start_losses(start: Result | Policy | None, program: Program) -> list[FloatArray]:
