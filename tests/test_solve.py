@@ -328,3 +328,35 @@ def test_a_precision_does_not_rest_on_a_rule_that_is_never_used(objective, confu
     shares = result.policy.decision_proba(proba)
     made = np.stack([shares[y == i].sum(axis=0) for i in (0, 1)])[None] / len(y)
     assert objective(mf.Confusion(made, result.policy.axes)) >= counted - 1e-9
+
+
+ONE_CLASS = (
+    ("f_beta(2, 'fraud')", []),
+    ("recall('fraud')", ["precision('fraud') >= 0.8"]),
+    ("precision('fraud')", ["recall('fraud') >= 0.6"]),
+)
+
+
+@pytest.mark.parametrize("confusion", ["labels", "calibrated", "model"])
+@pytest.mark.parametrize(("objective", "limits"), ONE_CLASS)
+def test_rows_get_the_most_probable_of_the_classes_that_a_problem_does_not_tell_apart(
+    objective, limits, confusion
+):
+    """A metric of one class says nothing of the other rows: they must not all become one arbitrary class."""
+    data = mf.datasets.make_fraud_triage(n_rows=2000, random_state=0)
+    result = mf.optimize(data.proba, data.y, objective, limits, confusion=confusion)
+    shares = result.policy.decision_proba(data.proba)
+    fraud = result.policy.axes.classes.index("fraud")
+    assert result.policy.calibration is None  # these probabilities are right as they are
+    others = np.delete(data.proba, fraud, axis=1)
+    found = np.delete(shares, fraud, axis=1)
+    clear = np.diff(np.sort(others, axis=1)[:, -2:], axis=1)[:, 0] > 1e-3
+    left = found.sum(axis=1)
+    assert clear.mean() > 0.9
+    assert np.allclose(found[clear, others.argmax(axis=1)[clear]], left[clear])
+    counted = result.policy.evaluate(data.proba, data.y, ["accuracy", objective])["value"]
+    assert counted.iloc[0] > 0.9
+    if confusion == "labels":
+        assert counted.iloc[1] == pytest.approx(result.value)
+    for limit in result.constraints:
+        assert limit.violation <= 1e-9

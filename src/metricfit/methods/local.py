@@ -172,7 +172,10 @@ class Local(Method):
             else:
                 loss = walk.vertices[_best(program, walk)].loss
                 place = walk.ask(
-                    loss * np.exp(KICKS[(attempt - len(starts)) % len(KICKS)] * _kicks(program, walk, random))
+                    program.even(
+                        loss
+                        * np.exp(KICKS[(attempt - len(starts)) % len(KICKS)] * _kicks(program, walk, random))
+                    )
                 )
             yield from polish(program, walk, profile, place, CONSTRAINED if program.limits else FREE, trust)
         if tries and not trust:
@@ -214,7 +217,7 @@ def _surrogate(surrogate: Program, program: Program, walk: Walk) -> FloatArray:
         u = iterate.u
     loss = surrogate.loss(surrogate.objective.gradient(u))
     loss = expand(loss, surrogate.layout, program.axes) if program.layout == "full" else loss
-    return loss.reshape(shape_of(program.layout, program.axes))
+    return program.even(loss.reshape(shape_of(program.layout, program.axes)))
 
 
 def infeasible(program: Program, walk: Walk, mixtures: Sequence[FloatArray] = ()) -> InfeasibleError:

@@ -12,14 +12,17 @@ from metricfit.types import FloatArray
 
 
 def diagonal_loss(program: Program, gain: FloatArray) -> FloatArray:
-    """Return the loss ``-gain[i]`` of deciding class i rightly; ``gain`` is for all cells or has a row for each."""
+    """Return the loss ``-gain[i]`` of deciding class i rightly; ``gain`` is for all cells or has a row for each.
+
+    Decisions that the problem does not tell apart get the same gain, so that among them the most probable class wins.
+    """
     axes = program.axes
     if program.layout == "full":
         return -np.broadcast_to(gain, (len(axes.cells), axes.n))[:, :, None] * axes.right
     loss = np.zeros(shape_of(program.layout, axes))
     named = np.flatnonzero(axes.match >= 0)
     loss[:, 0, named] = -np.broadcast_to(gain, (len(axes.cells), axes.n))[:, axes.match[named]]
-    return loss
+    return program.even(loss)
 
 
 def constant_rules(program: Program, margins: FloatArray) -> list[Vertex]:

@@ -29,6 +29,8 @@ NARROW = 64
 # Constraints are evaluated at so many points at once that these have about this many entries: larger temporary arrays
 # cost more in new memory than in arithmetic (for 30 groups x 8 classes, three times as much).
 BLOCK = 1 << 17
+# Coefficients of a loss that differ by less than this share of its size are equal up to rounding.
+EQUAL = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +107,33 @@ class Program:
     def loss(self, direction: FloatArray) -> FloatArray:
         """Return the loss whose value on a statistic is ``direction @ u``, up to a constant."""
         return np.asarray(self._adjoint @ direction).reshape(shape_of(self.layout, self.axes))
+
+    @cached_property
+    def alike(self) -> BoolArray:
+        """Which decisions are not told apart: the most for which it does not matter which of them a row gets.
+
+        ``f1("a")`` says which rows get "a", and nothing of the others.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from metricfit.problem import Problem
+        >>> [Problem.of(text).bind(Axes(("a", "b", "c")), np.full((1, 3), 1 / 3)).alike.tolist()
+        ...  for text in ("f1('a')", "g_mean")]
+        [[False, True, True], [False, False, False]]
+        """
+        generic = self.loss(np.random.default_rng(0).random(self.constant.size))
+        same: BoolArray = np.asarray(indifferent(generic, self.layout).all(axis=0))
+        most = same[int(same.sum(axis=1).argmax())]
+        return most & (most.sum() > 1)
+
+    def even(self, loss: FloatArray) -> FloatArray:
+        """Return a loss with the same coefficients for all decisions that are not told apart (diagonal layout only)."""
+        if self.layout == "full" or not self.alike.any():
+            return loss
+        loss = loss.copy()
+        loss[:, :, self.alike] = loss[:, :, self.alike].mean(axis=2, keepdims=True)
+        return loss
 
     @cached_property
     def _quick(self) -> Any:
@@ -205,3 +234,13 @@ class Program:
         each = [limit.violation(u) for limit in self.limits]
         functions = (float(limit.node.value(u).max()) for limit in self.limits if limit.node is not None)
         return max((*functions, *each), default=-np.inf), max(each, default=-np.inf)
+
+
+def indifferent(loss: FloatArray, layout: Layout) -> BoolArray:
+    """Return, for each cell, which pairs of decisions cost the same under a loss, whatever the probabilities are."""
+    size = EQUAL * float(np.abs(loss).max(initial=0.0))
+    same = (np.abs(loss[:, :, :, None] - loss[:, :, None, :]) <= size).all(axis=1)
+    if layout == "diagonal":  # the first coefficient is multiplied by the probability of the own class
+        constant = np.abs(loss[:, 0]) <= size
+        same &= (constant[:, :, None] & constant[:, None, :]) | np.eye(loss.shape[2], dtype=bool)
+    return np.asarray(same)

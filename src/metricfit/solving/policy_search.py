@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem, Program
 from metricfit.result import Result
 from metricfit.solving.answer import policy_of
+from metricfit.solving.indifference import told_apart
 from metricfit.trust.preferred import preferred
 from metricfit.types import FloatArray
 
@@ -76,6 +77,7 @@ def search(
     walk.ask_all(_start_losses(options.start, program))
     outcome = run(chosen, program, walk, options.callback, options.verbose)
     policy, weights, u = policy_of(program, walk, outcome.best)
+    best = outcome.best
     history = outcome.history
     compares = asked is not given and outcome.status != "stopped"  # who has stopped it waits for nothing more
     if compares and isinstance(chosen, Guided) and isinstance(policy, Policy):
@@ -86,6 +88,9 @@ def search(
             history += (standing.record(walk.program, budget.calls, budget.seconds, outcome.bound),)
             if options.callback is not None:
                 options.callback(history[-1])
+    if simple and isinstance(policy, Policy):
+        told = told_apart(walk, replace(best, weights=weights, u=u))
+        policy, weights, u = policy_of(walk.program, walk, told)
     return Found(policy, weights, u, walk, outcome, history, chosen, asked)
 
 

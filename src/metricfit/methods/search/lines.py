@@ -52,7 +52,7 @@ class Lines:
     @property
     def done(self) -> bool:
         """Whether to stop: the budget is used up, or the lines of all decisions gained less than the tolerance."""
-        return self.count >= self.budget or self.quiet >= self.axes.k
+        return self.count >= self.budget or self.quiet >= len(self.order)
 
     def next(self, columns: Columns, alpha: FloatArray, price: FloatArray, value: float) -> int | None:
         """Scan lines until a weight moves; return the place of the new rule, or None if no line is left.
@@ -65,10 +65,11 @@ class Lines:
         # The tangent plane lies below the objective, so a move gains at most what it saves at the plane's prices.
         gain = max(self.walk.tol / 10, EQUAL * float(np.abs(price).max())) / len(self.axes.cells)
         if not self.order.size:
-            self.order = np.argsort(-np.abs(price).sum(axis=(0, 1)), kind="stable")
+            order = np.argsort(-np.abs(price).sum(axis=(0, 1)), kind="stable")
+            self.order = order[~self.walk.program.alike[order]]
         scan = self._scan(columns.weights(alpha, len(self.walk.vertices)).argmax(axis=1))
         while not self.done:
-            decision = int(self.order[self.count % self.axes.k])
+            decision = int(self.order[self.count % self.order.size])
             self.count, self.quiet = self.count + 1, self.quiet + 1
             if self._moved(scan, decision, price, gain):
                 place = self.walk.ask(scan.loss)

@@ -1,0 +1,82 @@
+"""Decisions that a problem does not tell apart: rows get the most probable of these classes.
+
+The F1 of one class says which rows get that class and nothing of the others: between these every rule is indifferent,
+and a tie would send all their rows to the last class. So their costs are lowered by a little of the class's
+probability, as little as changes neither value nor limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from metricfit.methods import Iterate, Walk
+from metricfit.methods.base import Standing
+from metricfit.oracles.base import Vertex, mixed
+from metricfit.problem import Program
+from metricfit.problem.program import indifferent
+from metricfit.types import BoolArray, FloatArray
+
+# By how much of a class's probability costs are lowered, in turn; the largest entry of a loss has the size 1. Larger is
+# better as long as nothing changes: ties are broken far beyond the rounding of scores.
+LITTLE = (1e-3, 1e-5, 1e-7)
+
+
+def told_apart(walk: Walk, best: Iterate) -> Iterate:
+    """Return a mixture of which each rule takes the most probable of the classes between which it is indifferent.
+
+    Its value and limits are those of the given mixture, which is returned if they cannot be kept.
+    """
+    program, weights = walk.program, np.atleast_2d(best.weights)
+    used = np.flatnonzero(weights.any(axis=0))
+    rules = [replace(walk.vertices[t], loss=program.even(walk.vertices[t].loss)) for t in used]
+    if not any(_undecided(program, rule.loss).any() for rule in rules):
+        return best
+    before = Standing.of(program, best.u)
+    for little in LITTLE:
+        asked = [lowered(program, rule.loss, little) for rule in rules]
+        told = [
+            replace(vertex, loss=loss)
+            for vertex, loss in zip(walk.oracle.many(asked, program.layout), asked, strict=True)
+        ]
+        u = program.vector(
+            mixed(told, np.broadcast_to(weights[:, used], (len(program.axes.cells), used.size)))
+        )
+        after = Standing.of(program, u)
+        if after.excess <= before.excess and after.value <= before.value + walk.tol / 10:
+            return _instead(walk, best, weights[:, used], told, u)
+    return best
+
+
+def _instead(walk: Walk, best: Iterate, weights: FloatArray, told: list[Vertex], u: FloatArray) -> Iterate:
+    """Return the mixture of other rules, which the walk keeps."""
+    places = [walk.add(vertex) for vertex in told]
+    whole = np.zeros((len(weights), len(walk.vertices)))
+    whole[:, places] = weights
+    return replace(best, weights=whole, u=u)
+
+
+def lowered(program: Program, loss: FloatArray, little: float) -> FloatArray:
+    """Return a loss that is lower by a little of each class's probability where it is indifferent between classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricfit.data.axes import Axes
+    >>> from metricfit.problem import Problem
+    >>> program = Problem.of("f1(2)").bind(Axes((0, 1, 2)), np.full((1, 3), 1 / 3))
+    >>> lowered(program, np.array([[[0.0, 0.0, -1.0], [0.0, 0.0, 0.4]]]), 1e-3)
+    array([[[-0.001, -0.001, -1.   ],
+            [ 0.   ,  0.   ,  0.4  ]]])
+    """
+    match, loss = program.axes.match, loss.copy()
+    cell, decision = np.nonzero(_undecided(program, loss) & (match >= 0))
+    row = 0 if program.layout == "diagonal" else match[decision]
+    loss[cell, row, decision] -= little
+    return loss
+
+
+def _undecided(program: Program, loss: FloatArray) -> BoolArray:
+    """Return for each cell which decisions cost the same as another one."""
+    return indifferent(loss, program.layout).sum(axis=2) > 1
