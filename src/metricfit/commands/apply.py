@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
@@ -22,12 +21,11 @@ from metricfit.commands.terminal.printing import show
 from metricfit.messages import count
 from metricfit.oracles.files.scores import Arrays
 from metricfit.policy import Policy
+from metricfit.tables.keys import keys_of
 from metricfit.tables.writing import table_writer
 from metricfit.types import Label
 
 DECISION = "decision"
-# Numbers without leading zeros: 007 stays a string, so that it is the same key as in the file.
-WHOLE = re.compile("0|-?[1-9][0-9]{0,19}")
 
 
 def arguments(parser: Parser) -> None:
@@ -105,7 +103,7 @@ def _decided(
     policy: Policy, chunk: Arrays, texts: dict[Label, str], options: Namespace, state: Any
 ) -> dict[str, Any]:
     """Return the output columns of some rows."""
-    key = None if chunk.key is None else _keys(chunk.key)
+    key = None if chunk.key is None else keys_of(chunk.key, f"--key {options.key}")
     made = policy.decide(chunk.proba, chunk.attributes, options.randomize, state, key)
     # A column of a table has one type; a policy may decide 0, 1 or "review".
     made = np.array([texts[d] for d in made.tolist()], dtype=str) if made.dtype == object else made
@@ -126,12 +124,3 @@ def _texts(decisions: Sequence[Label]) -> list[str]:
     """
     texts = [str(decision) for decision in decisions]
     return texts if len(set(texts)) == len(texts) else [repr(decision) for decision in decisions]
-
-
-def _keys(column: Any) -> Any:
-    """Return a column of keys. In a CSV file, keys are numbers if all entries are whole numbers, as in other files."""
-    if type(column).__module__.partition(".")[0] == "pyarrow":
-        return column
-    values = column.tolist()
-    whole = all(isinstance(text, str) and WHOLE.fullmatch(text) for text in values)
-    return [int(text) for text in values] if whole else column
