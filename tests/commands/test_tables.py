@@ -192,6 +192,26 @@ def test_whole_numbers_that_are_written_as_floats_are_the_same_keys(here):
     assert decided_by_key(here, [f"{i}.0" if i % 2 else str(i) for i in range(200)]) == expected
 
 
+@pytest.mark.parametrize("decisions", [("a", "b"), (0, 1), (1, "1")], ids=str)
+def test_probabilities_of_a_single_rule_are_those_of_its_decisions(here, decisions):
+    rules = [Rule(0.4, [[0, 1], [1, 0]]), Rule(0.6, [[0, 2], [1, 0]])]
+    policy = Policy(Axes(("a", "b"), decisions), "full", [rules])
+    policy.save("policy.json")
+    proba = scores(here / "scores.csv", ["a", "b"], ["a", "b"])
+    texts = [str(d) for d in decisions] if decisions != (1, "1") else ["1", "'1'"]
+    assert apply("--with-probabilities", "--randomize", "never") == 0
+    made = pd.read_csv("decisions.csv", dtype={"decision": str})
+    expected = [texts[decisions.index(d)] for d in policy.decide(proba, None, "never").tolist()]
+    assert made["decision"].tolist() == expected
+    assert len(set(expected)) == 2
+    for text in texts:
+        assert made[f"decision_proba_{text}"].tolist() == [float(d == text) for d in expected]
+    assert apply("--with-probabilities") == 0
+    made = pd.read_csv("decisions.csv")
+    columns = [f"decision_proba_{text}" for text in texts]
+    assert np.allclose(made[columns], policy.decision_proba(proba))
+
+
 @needs("pyarrow")
 @pytest.mark.parametrize("kind", ["int64", "uint8", "float64", "float32", "text", "category"])
 def test_keys_of_every_type_of_column(here, monkeypatch, kind):

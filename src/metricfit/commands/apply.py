@@ -23,7 +23,7 @@ from metricfit.oracles.files.scores import Arrays
 from metricfit.policy import Policy
 from metricfit.tables.keys import keys_of
 from metricfit.tables.writing import table_writer
-from metricfit.types import Label
+from metricfit.types import FloatArray, Label
 
 DECISION = "decision"
 
@@ -52,7 +52,9 @@ def arguments(parser: Parser) -> None:
         "--keep", metavar="COL", nargs="+", action="extend", default=[], help="columns to copy to the output"
     )
     parser.add_argument(
-        "--with-probabilities", action="store_true", help="also write the probability of each decision"
+        "--with-probabilities",
+        action="store_true",
+        help="also write the probability of each decision over the mixture; with --randomize never it is 1 or 0",
     )
     add_table(parser)
     add_force(parser)
@@ -105,13 +107,20 @@ def _decided(
     """Return the output columns of some rows."""
     key = None if chunk.key is None else keys_of(chunk.key, f"--key {options.key}")
     made = policy.decide(chunk.proba, chunk.attributes, options.randomize, state, key)
+    chances = _chances(policy, chunk, made, options.randomize) if options.with_probabilities else None
     # A column of a table has one type; a policy may decide 0, 1 or "review".
     made = np.array([texts[d] for d in made.tolist()], dtype=str) if made.dtype == object else made
     columns: dict[str, Any] = {DECISION: made}
-    if options.with_probabilities:
-        chances = policy.decision_proba(chunk.proba, chunk.attributes)
+    if chances is not None:
         columns |= {f"{DECISION}_proba_{text}": chances[:, j] for j, text in enumerate(texts.values())}
     return columns
+
+
+def _chances(policy: Policy, chunk: Arrays, made: Any, randomize: str) -> FloatArray:
+    """Return the probability of each decision of some rows, in the way in which the decisions were made."""
+    if randomize == "never":  # a single rule decides, so its decision is certain, whatever the mixture says
+        return np.stack([made == decision for decision in policy.axes.decisions], axis=1).astype(float)
+    return policy.decision_proba(chunk.proba, chunk.attributes)
 
 
 def _texts(decisions: Sequence[Label]) -> list[str]:
