@@ -11,6 +11,8 @@ from optional import needs
 import metricfit as mf
 from metricfit.cli import main
 from metricfit.data.axes import Axes
+from metricfit.oracles.files.scores import ScoreFiles
+from metricfit.oracles.settings import TUNED
 from metricfit.policy import Policy, Rule
 from metricfit.tables import csv_file
 
@@ -155,6 +157,95 @@ def test_keys_are_the_same_in_every_file(here, ending, kind):
     made = pd.read_csv("decisions.csv")["decision"].tolist()
     assert made == policy.decide(proba, key=typed).tolist()
     assert set(made) == {"a", "b"}
+
+
+COIN = Policy(Axes(("a", "b")), "full", [[Rule(0.5, [[0, 1], [0, 1]]), Rule(0.5, [[1, 0], [1, 0]])]])
+
+
+def decided_by_key(here, keys, kind="csv"):
+    """The decisions by a column of keys: of texts in a CSV file, of any type in a Parquet file."""
+    COIN.save("policy.json")
+    if kind == "csv":
+        scores(here / "scores.csv", ["a", "b"], ["a", "b"], len(keys), case=keys)
+    else:
+        even = np.full(len(keys), 0.5)
+        pd.DataFrame({"p_a": even, "p_b": even, "case": keys}).to_parquet("scores.parquet")
+    assert apply("--key", "case", scores=f"scores.{kind}") == 0
+    return pd.read_csv("decisions.csv")["decision"].tolist()
+
+
+def by_python(keys):
+    return COIN.decide(np.full((len(keys), 2), 0.5), key=keys).tolist()
+
+
+@pytest.mark.parametrize("others", [[], ["x-17"], ["007", "2.5", "+5", "1e3"]], ids=str)
+def test_a_case_keeps_its_rule_whatever_the_other_rows_are(here, others):
+    keys = [str(i) for i in range(-20, 180)]
+    expected = by_python([int(key) for key in keys])
+    assert decided_by_key(here, [*keys, *others]) == expected + by_python(others)
+
+
+def test_whole_numbers_that_are_written_as_floats_are_the_same_keys(here):
+    """As pandas writes case numbers if one of them was missing once."""
+    expected = by_python(list(range(200)))
+    assert decided_by_key(here, [f"{i}.0" for i in range(200)]) == expected
+    assert decided_by_key(here, [f"{i}.0" if i % 2 else str(i) for i in range(200)]) == expected
+
+
+@pytest.mark.parametrize("decisions", [("a", "b"), (0, 1), (1, "1")], ids=str)
+def test_probabilities_of_a_single_rule_are_those_of_its_decisions(here, decisions):
+    rules = [Rule(0.4, [[0, 1], [1, 0]]), Rule(0.6, [[0, 2], [1, 0]])]
+    policy = Policy(Axes(("a", "b"), decisions), "full", [rules])
+    policy.save("policy.json")
+    proba = scores(here / "scores.csv", ["a", "b"], ["a", "b"])
+    texts = [str(d) for d in decisions] if decisions != (1, "1") else ["1", "'1'"]
+    assert apply("--with-probabilities", "--randomize", "never") == 0
+    made = pd.read_csv("decisions.csv", dtype={"decision": str})
+    expected = [texts[decisions.index(d)] for d in policy.decide(proba, None, "never").tolist()]
+    assert made["decision"].tolist() == expected
+    assert len(set(expected)) == 2
+    for text in texts:
+        assert made[f"decision_proba_{text}"].tolist() == [float(d == text) for d in expected]
+    assert apply("--with-probabilities") == 0
+    made = pd.read_csv("decisions.csv")
+    columns = [f"decision_proba_{text}" for text in texts]
+    assert np.allclose(made[columns], policy.decision_proba(proba))
+
+
+@needs("pyarrow")
+@pytest.mark.parametrize("kind", ["int64", "uint8", "float64", "float32", "text", "category"])
+def test_keys_of_every_type_of_column(here, monkeypatch, kind):
+    pytest.importorskip("pyarrow")
+    small, chunks = TUNED._replace(batch_entries=2 * 70), ScoreFiles.chunks
+    monkeypatch.setattr(ScoreFiles, "chunks", lambda *given: chunks(*given, settings=small))
+    keys = np.arange(200)
+    texts = pd.Series([*keys.astype(str), "x-17", "007"])
+    if kind in ("text", "category"):
+        typed = texts if kind == "text" else texts.astype("category")
+        expected = by_python([*keys.tolist(), "x-17", "007"])
+    else:
+        typed, expected = pd.Series(keys).astype(kind), by_python(keys)
+    assert decided_by_key(here, typed, "parquet") == expected
+
+
+@needs("pyarrow")
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ([1.0, 2.5], "2.5"),
+        ([1.0, 1e17], "1e+17"),
+        ([1.0, np.inf], "inf"),
+        (np.array([1, 2**24 + 2], "float32"), "16777218.0"),
+        ([True, False], "bool"),
+    ],
+    ids=str,
+)
+def test_columns_that_are_no_keys_are_refused(here, capsys, keys, told):
+    pytest.importorskip("pyarrow")
+    COIN.save("policy.json")
+    pd.DataFrame({"p_a": [0.5, 0.5], "p_b": [0.5, 0.5], "case": keys}).to_parquet("scores.parquet")
+    code = apply("--key", "case", scores="scores.parquet")
+    fails(capsys, (code, 4), "scores.parquet: --key case: ", told, "write the column as integers or strings")
 
 
 def test_missing_keys_are_refused(here, capsys):

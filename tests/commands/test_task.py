@@ -66,6 +66,47 @@ def test_one_file_for_several_commands(folder, capsys):
     fails(capsys, (main(["evaluate", "task.toml"]), 2), "no table [evaluate]", "[fit], [apply]")
 
 
+SHARED = """
+scores = "scores.csv"
+proba_prefix = "p_"
+label = "label"
+maximize = "g_mean"
+[fit]
+out = "policy.json"
+[apply]
+policy = "policy.json"
+out = "made.csv"
+"""
+
+
+def test_shared_keys_of_another_command_are_left_out(folder, capsys):
+    Path("task.toml").write_text(SHARED)
+    assert main(["fit", "task.toml"]) == 0
+    assert main(["apply", "task.toml"]) == 0
+    assert Path("made.csv").exists()
+
+
+def test_shared_keys_of_no_command_are_errors(folder, capsys):
+    Path("task.toml").write_text(f'labell = "label"{SHARED}')
+    for command in ("fit", "apply"):
+        fails(capsys, (main([command, "task.toml"]), 2), "unknown key 'labell'; did you mean 'label'?")
+
+
+def test_keys_of_another_command_in_a_table_are_errors(folder, capsys):
+    Path("task.toml").write_text(f'{SHARED}label = "label"\n')
+    fails(capsys, (main(["apply", "task.toml"]), 2), "unknown key 'label'")
+    Path("task.toml").write_text('policy = "policy.json"\nlabel = "label"\n')  # for a single command
+    fails(capsys, (main(["apply", "task.toml"]), 2), "unknown key 'label'")
+
+
+@pytest.mark.parametrize("table", ["", "[fit]\n"])
+def test_keys_are_named_as_the_options_are(folder, capsys, table):
+    Path("task.toml").write_text(f'{table}proba_prefx = "p_"\n')
+    fails(
+        capsys, (main(["fit", "task.toml"]), 2), "did you mean 'proba-prefix'?", "'scores', 'proba-prefix', "
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [

@@ -143,6 +143,20 @@ def test_the_python_module_refuses_with_reasons():
     assert decide([0.1, 0.2, 0.3, 0.4], ("north", 1.0)) == by_name  # equal values are one value
 
 
+def test_the_python_module_takes_no_attributes_as_the_policy_does():
+    policy = Policy(Axes(("no", "yes")), "full", [[Rule(1, [[0, 1], [5, 0]])]])
+    module = {}
+    exec(policy.to_python(), module)
+    for p in ([0.9, 0.1], [0.1, 0.9]):
+        expected = policy.decide([p], None, "never")[0]
+        assert module["decide"](p, None) == module["decide"](p) == module["decide"](p, ()) == expected
+    exec(make("full").to_python(), module)
+    with pytest.raises(ValueError, match=r"attributes must be 2, one for each of \('region', .*; got none"):
+        module["decide"]([0.25] * 4, None)
+    with pytest.raises(ValueError, match=r"probabilities must be 4, one for each of .*; got none"):
+        module["decide"](None, ("north", 1))
+
+
 def test_the_python_module_needs_the_standard_library_only(tmp_path):
     path = tmp_path / "rule.py"
     for calibration in CALIBRATIONS:

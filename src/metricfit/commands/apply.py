@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
@@ -22,12 +21,11 @@ from metricfit.commands.terminal.printing import show
 from metricfit.messages import count
 from metricfit.oracles.files.scores import Arrays
 from metricfit.policy import Policy
+from metricfit.tables.keys import keys_of
 from metricfit.tables.writing import table_writer
-from metricfit.types import Label
+from metricfit.types import FloatArray, Label
 
 DECISION = "decision"
-# Numbers without leading zeros: 007 stays a string, so that it is the same key as in the file.
-WHOLE = re.compile("0|-?[1-9][0-9]{0,19}")
 
 
 def arguments(parser: Parser) -> None:
@@ -54,7 +52,9 @@ def arguments(parser: Parser) -> None:
         "--keep", metavar="COL", nargs="+", action="extend", default=[], help="columns to copy to the output"
     )
     parser.add_argument(
-        "--with-probabilities", action="store_true", help="also write the probability of each decision"
+        "--with-probabilities",
+        action="store_true",
+        help="also write the probability of each decision over the mixture; with --randomize never it is 1 or 0",
     )
     add_table(parser)
     add_force(parser)
@@ -105,15 +105,22 @@ def _decided(
     policy: Policy, chunk: Arrays, texts: dict[Label, str], options: Namespace, state: Any
 ) -> dict[str, Any]:
     """Return the output columns of some rows."""
-    key = None if chunk.key is None else _keys(chunk.key)
+    key = None if chunk.key is None else keys_of(chunk.key, f"--key {options.key}")
     made = policy.decide(chunk.proba, chunk.attributes, options.randomize, state, key)
+    chances = _chances(policy, chunk, made, options.randomize) if options.with_probabilities else None
     # A column of a table has one type; a policy may decide 0, 1 or "review".
     made = np.array([texts[d] for d in made.tolist()], dtype=str) if made.dtype == object else made
     columns: dict[str, Any] = {DECISION: made}
-    if options.with_probabilities:
-        chances = policy.decision_proba(chunk.proba, chunk.attributes)
+    if chances is not None:
         columns |= {f"{DECISION}_proba_{text}": chances[:, j] for j, text in enumerate(texts.values())}
     return columns
+
+
+def _chances(policy: Policy, chunk: Arrays, made: Any, randomize: str) -> FloatArray:
+    """Return the probability of each decision of some rows, in the way in which the decisions were made."""
+    if randomize == "never":  # a single rule decides, so its decision is certain, whatever the mixture says
+        return np.stack([made == decision for decision in policy.axes.decisions], axis=1).astype(float)
+    return policy.decision_proba(chunk.proba, chunk.attributes)
 
 
 def _texts(decisions: Sequence[Label]) -> list[str]:
@@ -126,12 +133,3 @@ def _texts(decisions: Sequence[Label]) -> list[str]:
     """
     texts = [str(decision) for decision in decisions]
     return texts if len(set(texts)) == len(texts) else [repr(decision) for decision in decisions]
-
-
-def _keys(column: Any) -> Any:
-    """Return a column of keys. In a CSV file, keys are numbers if all entries are whole numbers, as in other files."""
-    if type(column).__module__.partition(".")[0] == "pyarrow":
-        return column
-    values = column.tolist()
-    whole = all(isinstance(text, str) and WHOLE.fullmatch(text) for text in values)
-    return [int(text) for text in values] if whole else column

@@ -46,7 +46,8 @@ def decide(probabilities, attributes=()):
     """Return the decision of one row.
 
     probabilities: one for each of CLASSES, in their order, or a mapping of class to probability.
-    attributes: one value for each of ATTRIBUTES, in their order, or a mapping of name to value.
+    attributes: one value for each of ATTRIBUTES, in their order, or a mapping of name to value; or None,
+        if ATTRIBUTES is empty.
 
     Raises ValueError if these are no probabilities, or if the attributes have values that the rule does not know.
     """
@@ -71,9 +72,10 @@ def _in_order(given, names, what):
         if missing:
             raise ValueError(f"{{what}} lack {{missing}}; pass one for each of {{names}}")
         return [given[name] for name in names]
-    if len(given) != len(names):
-        raise ValueError(f"{{what}} must be {{len(names)}}, one for each of {{names}}; got {{len(given)}}")
-    return list(given)
+    entries = [] if given is None else list(given)
+    if len(entries) != len(names):
+        raise ValueError(f"{{what}} must be {{len(names)}}, one for each of {{names}}; got {{len(entries) or 'none'}}")
+    return entries
 
 
 def _value(score, p):
