@@ -18,6 +18,9 @@ from metricfit.types import BoolArray, FloatArray, IntArray
 
 # How many rows a move of a column changes.
 MOVED = (1, 3, 10, 30, 100, 300)
+# No moves are tried if their tables had more entries, as with whole confusion matrices of more than 140 classes: 300
+# classes would take 2.6 GB.
+MOST_ENTRIES = 1 << 25
 # How many probabilities are decided in one call; in a cell of few rows the call takes longer than the work.
 BLOCK = 1 << 18
 
@@ -68,6 +71,14 @@ class Members:
         sums = [np.bincount(places.ravel(), part.ravel(), tables * k) for part in (right, whole)]
         return np.stack(sums, dtype=float).reshape(2, tables, k).swapaxes(0, 1).reshape(tables, -1)
 
+    def parts(self, rows: IntArray, decisions: IntArray) -> FloatArray:
+        """Return what each of some rows adds to the column of its decision: its classes, or its hit and itself."""
+        if self.layout == "full":
+            return self.mass[rows]
+        named = self.axes.match[decisions]
+        hit = np.where(named >= 0, self.mass[rows, np.maximum(named, 0)], 0.0)
+        return np.stack([hit, self._whole[rows]], axis=1)
+
     @cached_property
     def _whole(self) -> FloatArray:
         return np.asarray(self.mass.sum(axis=1))
@@ -84,7 +95,8 @@ class Cell:
         # Axes without attributes: the statistic of a cell has the shape of one cell.
         self.axes, self.layout = Axes(program.axes.classes, program.axes.decisions), program.layout
         self.every = Members(proba, chances * weights[inside, None], self.layout, self.axes)
-        size = 2 * self.axes.k if self.layout == "diagonal" else self.axes.n * self.axes.k
+        self.height = 2 if self.layout == "diagonal" else self.axes.n
+        size = self.height * self.axes.k
         self.table = program.matrix[:, cell * size : (cell + 1) * size]
         made = self.every.decided(losses)
         differ = (made != made[0]).any(axis=0)
@@ -109,9 +121,10 @@ class Cell:
         A decision that gets cheaper is taken by the rows for which it was nearly the cheapest, one that gets dearer is
         left by the rows for which another was nearly as cheap; so the rows that change are known without deciding all.
         """
+        k, rows = self.axes.k, np.arange(len(self.every.mass))
+        if 2 * k * max(rows.size, len(MOVED) * self.height * k) > MOST_ENTRIES:
+            return [], np.zeros((0, self.table.shape[0]))
         made, behind, slack, _ = self.every.margins(loss)
-        mass = self.every.mass
-        n, k, rows = self.axes.n, self.axes.k, np.arange(len(mass))
         behind[rows, made] = np.inf
         second = cheapest(behind)
         # For each decision, how far rows are from taking it, and how far its own rows are from leaving it.
@@ -133,14 +146,12 @@ class Cell:
         which = line[0], line[1], group[*line, place]
         row = order[*line, place]
         taken = np.where(line[1] == 0, line[0], second[row])
-        change = np.zeros((*ends.shape, n, k))
+        change = np.zeros((*ends.shape, self.height, k))
         for decision, sign in ((taken, 1.0), (made[row], -1.0)):
             flat = np.ravel_multi_index((*which, decision), (*ends.shape, k))
-            change += sign * _summed(flat, mass[row], ends.size * k).reshape(*ends.shape, k, n).swapaxes(
-                -1, -2
-            )
-        tensors = change.cumsum(axis=2)[new]
-        counted = statistic(tensors, self.layout, self.axes).reshape(last.size, self.table.shape[1])
+            added = _summed(flat, self.every.parts(row, decision), ends.size * k)
+            change += sign * added.reshape(*ends.shape, k, self.height).swapaxes(-1, -2)
+        counted = change.cumsum(axis=2)[new].reshape(last.size, self.table.shape[1])
         return list(zip(column.tolist(), steps.tolist(), strict=True)), self._share(counted)
 
     def moved(self, loss: FloatArray, column: Any, step: float) -> tuple[FloatArray, FloatArray]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from metricfit.methods import Iterate, Walk
-from metricfit.methods.base import Standing
+from metricfit.methods.base import Exhausted, Standing
 from metricfit.oracles.base import Vertex, mixed
 from metricfit.problem import Program
 from metricfit.problem.program import indifferent
@@ -31,11 +31,15 @@ def told_apart(walk: Walk, best: Iterate) -> Iterate:
     program, weights = walk.program, np.atleast_2d(best.weights)
     used = np.flatnonzero(weights.any(axis=0))
     rules = [replace(walk.vertices[t], loss=program.even(walk.vertices[t].loss)) for t in used]
-    if not any(_undecided(program, rule.loss).any() for rule in rules):
+    if not program.alike.any() or not any(_undecided(program, rule.loss).any() for rule in rules):
         return best
     before = Standing.of(program, best.u)
     for little in LITTLE:
         asked = [lowered(program, rule.loss, little) for rule in rules]
+        try:
+            walk.spend(len(asked))
+        except Exhausted:
+            return best
         told = [
             replace(vertex, loss=loss)
             for vertex, loss in zip(walk.oracle.many(asked, program.layout), asked, strict=True)
@@ -78,5 +82,5 @@ def lowered(program: Program, loss: FloatArray, little: float) -> FloatArray:
 
 
 def _undecided(program: Program, loss: FloatArray) -> BoolArray:
-    """Return for each cell which decisions cost the same as another one."""
-    return indifferent(loss, program.layout).sum(axis=2) > 1
+    """Return for each cell which of the decisions that the problem does not tell apart cost the same as another one."""
+    return (indifferent(loss, program.layout).sum(axis=2) > 1) & program.alike
