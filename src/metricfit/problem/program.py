@@ -123,7 +123,9 @@ class Program:
         [[False, True, True], [False, False, False]]
         """
         generic = self.loss(np.random.default_rng(0).random(self.constant.size))
-        same: BoolArray = np.asarray(indifferent(generic, self.layout).all(axis=0))
+        same = np.ones((self.axes.k, self.axes.k), bool)
+        for cell in generic:
+            same &= indifferent(cell, self.layout)
         most = same[int(same.sum(axis=1).argmax())]
         return most & (most.sum() > 1)
 
@@ -237,10 +239,14 @@ class Program:
 
 
 def indifferent(loss: FloatArray, layout: Layout) -> BoolArray:
-    """Return, for each cell, which pairs of decisions cost the same under a loss, whatever the probabilities are."""
-    size = EQUAL * float(np.abs(loss).max(initial=0.0))
-    same = (np.abs(loss[:, :, :, None] - loss[:, :, None, :]) <= size).all(axis=1)
+    """Return which pairs of decisions cost the same under the loss of a cell, whatever the probabilities are.
+
+    Columns are compared by a sum of their entries with weights drawn at random, which only equal columns share.
+    """
+    drawn = np.random.default_rng(0).random(len(loss)) @ loss
+    size = EQUAL * float(np.abs(loss).sum(axis=0).max(initial=0.0))
+    same = np.abs(drawn[:, None] - drawn) <= size
     if layout == "diagonal":  # the first coefficient is multiplied by the probability of the own class
-        constant = np.abs(loss[:, 0]) <= size
-        same &= (constant[:, :, None] & constant[:, None, :]) | np.eye(loss.shape[2], dtype=bool)
+        constant = np.abs(loss[0]) <= size
+        same &= (constant[:, None] & constant) | np.eye(constant.size, dtype=bool)
     return np.asarray(same)

@@ -26,16 +26,17 @@ LITTLE = (1e-3, 1e-5, 1e-7)
 def told_apart(walk: Walk, best: Iterate) -> Iterate:
     """Return a mixture of which each rule takes the most probable of the classes between which it is indifferent.
 
-    Its value and limits are those of the given mixture, which is returned if they cannot be kept.
+    Its value and limits are those of the given mixture, with weights (cells, vertices); that is returned if they cannot
+    be kept.
     """
-    program, weights = walk.program, np.atleast_2d(best.weights)
+    program, weights = walk.program, best.weights
     used = np.flatnonzero(weights.any(axis=0))
-    rules = [replace(walk.vertices[t], loss=program.even(walk.vertices[t].loss)) for t in used]
-    if not program.alike.any() or not any(_undecided(program, rule.loss).any() for rule in rules):
+    losses = [program.even(walk.vertices[t].loss) for t in used]
+    if not program.alike.any() or not any(_undecided(program, loss).any() for loss in losses):
         return best
     before = Standing.of(program, best.u)
     for little in LITTLE:
-        asked = [lowered(program, rule.loss, little) for rule in rules]
+        asked = [lowered(program, loss, little) for loss in losses]
         try:
             walk.spend(len(asked))
         except Exhausted:
@@ -44,9 +45,7 @@ def told_apart(walk: Walk, best: Iterate) -> Iterate:
             replace(vertex, loss=loss)
             for vertex, loss in zip(walk.oracle.many(asked, program.layout), asked, strict=True)
         ]
-        u = program.vector(
-            mixed(told, np.broadcast_to(weights[:, used], (len(program.axes.cells), used.size)))
-        )
+        u = program.vector(mixed(told, weights[:, used]))
         after = Standing.of(program, u)
         if after.excess <= before.excess and after.value <= before.value + walk.tol / 10:
             return _instead(walk, best, weights[:, used], told, u)
@@ -83,4 +82,5 @@ def lowered(program: Program, loss: FloatArray, little: float) -> FloatArray:
 
 def _undecided(program: Program, loss: FloatArray) -> BoolArray:
     """Return for each cell which of the decisions that the problem does not tell apart cost the same as another one."""
-    return (indifferent(loss, program.layout).sum(axis=2) > 1) & program.alike
+    same = [indifferent(cell, program.layout).sum(axis=1) for cell in loss]
+    return np.asarray((np.stack(same) > 1) & program.alike)
