@@ -149,7 +149,11 @@ def run(
     if best is None:
         best = _first(program, walk, interrupted)
     finished = method.finish(program, walk, best)
-    finished = finished if method.as_published else supported(program, walk, better(program, best, finished))
+    if not method.as_published:
+        whole = better(program, best, finished)
+        finished = supported(program, walk, whole)
+        if finished is not whole and status == "optimal":
+            status = "stalled"  # unless the bound proves this mixture, too
     best, last = finished, Standing.of(program, finished.u)
     if last.kept:
         gap = last.value - bound

@@ -21,20 +21,22 @@ from metricfit.types import BoolArray, FloatArray
 # By how much of a class's probability costs are lowered, in turn; the largest entry of a loss has the size 1. Larger is
 # better as long as nothing changes: ties are broken far beyond the rounding of scores.
 LITTLE = (1e-3, 1e-5, 1e-7)
+# Values that differ by less are equal.
+ROUNDING = 1e-12
 
 
-def told_apart(walk: Walk, best: Iterate) -> Iterate:
+def told_apart(walk: Walk, best: Iterate, left: float) -> Iterate:
     """Return a mixture of which each rule takes the most probable of the classes between which it is indifferent.
 
-    Its value and limits are those of the given mixture, with weights (cells, vertices); that is returned if they cannot
-    be kept.
+    It keeps the limits as the given mixture does, with weights (cells, vertices), and its value up to a tenth of the
+    tolerance, or to what is ``left`` of that. If there is none, the given mixture is returned.
     """
     program, weights = walk.program, best.weights
     used = np.flatnonzero(weights.any(axis=0))
     losses = [program.even(walk.vertices[t].loss) for t in used]
     if not program.alike.any() or not any(_undecided(program, loss).any() for loss in losses):
         return best
-    before = Standing.of(program, best.u)
+    before, slack = Standing.of(program, best.u), max(min(left, walk.tol / 10), ROUNDING)
     for little in LITTLE:
         asked = [lowered(program, loss, little) for loss in losses]
         try:
@@ -47,7 +49,7 @@ def told_apart(walk: Walk, best: Iterate) -> Iterate:
         ]
         u = program.vector(mixed(told, weights[:, used]))
         after = Standing.of(program, u)
-        if after.excess <= before.excess and after.value <= before.value + walk.tol / 10:
+        if after.excess <= before.excess and after.value <= before.value + slack:
             return _instead(walk, best, weights[:, used], told, u)
     return best
 

@@ -76,12 +76,11 @@ def search(
     walk = Walk(program, asked, options.tol, budget, options.random_state, simplifies=simple)
     walk.ask_all(_start_losses(options.start, program))
     outcome = run(chosen, program, walk, options.callback, options.verbose)
-    policy, weights, u = policy_of(program, walk, outcome.best)
-    best = outcome.best
-    history = outcome.history
+    best, history = outcome.best, outcome.history
+    policy, weights, u = policy_of(program, walk, best)
     compares = asked is not given and outcome.status != "stopped"  # who has stopped it waits for nothing more
     if compares and isinstance(chosen, Guided) and isinstance(policy, Policy):
-        walk, best = preferred(problem, given, walk, policy, outcome.best, chosen.settings, rivals)
+        walk, best = preferred(problem, given, walk, policy, best, chosen.settings, rivals)
         if best is not outcome.best:
             policy, weights, u = policy_of(walk.program, walk, best)
             standing = Standing.of(walk.program, u)
@@ -89,8 +88,11 @@ def search(
             if options.callback is not None:
                 options.callback(history[-1])
     if simple and isinstance(policy, Policy):
-        told = told_apart(walk, replace(best, weights=weights, u=u))
-        policy, weights, u = policy_of(walk.program, walk, told)
+        whole = replace(best, weights=weights, u=u)
+        gap = walk.program.value(u) - outcome.bound if np.isfinite(outcome.bound) else 0.0
+        told = told_apart(walk, whole, walk.tol - gap)
+        if told is not whole:
+            policy, weights, u = policy_of(walk.program, walk, told)
     return Found(policy, weights, u, walk, outcome, history, chosen, asked)
 
 
