@@ -55,7 +55,7 @@ class Columns:
         self.cell: IntArray = np.zeros(0, np.int64)
         empty = program.constant.size, 0
         self.matrix: Any = np.zeros(empty) if program.narrow else sp.csc_array(empty)
-        self._keys: list[tuple[int, bytes]] = []
+        self._keys: dict[tuple[int, bytes], None] = {}  # a set that keeps the order of the columns
         for place, vertex in enumerate(vertices):
             self.add(place, vertex)
 
@@ -64,11 +64,10 @@ class Columns:
 
     def add(self, place: int, vertex: Vertex) -> int:
         """Add the cells of a vertex that are new; return how many were."""
-        seen = set(self._keys)
         # Rounded, because the same column may be summed in another order, which changes its last digits.
         keys = [(a, part.tobytes()) for a, part in enumerate(np.round(vertex.statistic, 12) + 0.0)]
-        new = [a for a, key in enumerate(keys) if key not in seen]
-        self._keys.extend(keys[a] for a in new)
+        new = [a for a, key in enumerate(keys) if key not in self._keys]
+        self._keys.update(dict.fromkeys(keys[a] for a in new))
         if new:
             shares = self.program.shares(vertex.statistic)
             self.matrix = _beside(self.matrix, shares if len(new) == len(keys) else shares[:, new])
@@ -83,14 +82,14 @@ class Columns:
             self.vertex,
             self.cell,
             self.matrix,
-            list(self._keys),
+            dict(self._keys),
         )
         return other
 
     def keep(self, used: BoolArray) -> None:
         """Forget all columns but the marked ones; they may come back later."""
         self.matrix = self.matrix[:, np.flatnonzero(used)]
-        self._keys = [key for key, kept in zip(self._keys, used, strict=True) if kept]
+        self._keys = {key: None for key, kept in zip(self._keys, used, strict=True) if kept}
         self.vertex, self.cell = self.vertex[used], self.cell[used]
 
     def least(self, slope: FloatArray) -> float:
