@@ -69,6 +69,30 @@ def test_the_limits_hold_on_the_labels_of_the_policy_as_it_is_deployed(seed):
     )
 
 
+@pytest.mark.parametrize("seed", [0, 3, 13, 34])
+def test_limits_that_a_direct_search_keeps_are_kept(seed):
+    """A floor for one group, a floor for all: weights of single cells are searched where nothing else keeps both."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 3, 150)
+    proba = random.dirichlet(np.ones(3), 150) + 0.4 * np.eye(3)[y]
+    proba /= proba.sum(axis=1, keepdims=True)
+    group = np.where(random.random(150) < 0.5, "F", "M")
+    plain = mf.Confusion.from_predictions(y, proba.argmax(axis=1), sensitive_features=group)
+    floors = ((mf.precision(0).at(group="F"), 0.05), (mf.recall(0), 0.02), (mf.accuracy(), 0.0))
+    limits = [metric >= min(float(metric(plain)) + more, 0.99) for metric, more in floors]
+    found = mf.optimize(proba, y, "g_mean", limits, sensitive_features=group)
+    shares = found.policy.decision_proba(proba, group)
+    rows, decided = np.nonzero(shares)
+    made = mf.Confusion.from_predictions(
+        y[rows],
+        decided,
+        sensitive_features=group[rows],
+        sample_weight=shares[rows, decided],
+    )
+    assert all(metric(made) >= limit.limit - 1e-9 for (metric, _), limit in zip(floors, limits, strict=True))
+    assert mf.g_mean()(made) == pytest.approx(found.value)
+
+
 @pytest.mark.parametrize("limits", [(), ("precision(2) >= 0.5",)], ids=["free", "floor"])
 def test_it_claims_no_bound_and_says_what_the_calibrated_problem_proves(limits):
     proba, y = bent(0)

@@ -17,7 +17,7 @@ from metricfit.problem import Problem, Program
 from metricfit.result import Result
 from metricfit.solving.answer import policy_of
 from metricfit.solving.indifference import told_apart
-from metricfit.trust.preferred import preferred
+from metricfit.trust.preferred import preferred, within_limits
 from metricfit.types import FloatArray
 
 
@@ -75,10 +75,19 @@ def search(
     )
     walk = Walk(program, asked, options.tol, budget, options.random_state, simplifies=simple)
     walk.ask_all(_start_losses(options.start, program))
-    outcome = run(chosen, program, walk, options.callback, options.verbose)
+    rival = None
+    try:
+        outcome = run(chosen, program, walk, options.callback, options.verbose)
+    except InfeasibleError:
+        if asked is not given and isinstance(chosen, Guided):
+            rival = within_limits(problem, given, walk, chosen.settings)
+        if rival is None:
+            raise
+        walk, outcome = rival
     best, history = outcome.best, outcome.history
-    policy, weights, u = policy_of(program, walk, best)
-    compares = asked is not given and outcome.status != "stopped"  # who has stopped it waits for nothing more
+    policy, weights, u = policy_of(walk.program, walk, best)
+    # Who has stopped a search waits for nothing more, and a rival need not be compared with itself.
+    compares = asked is not given and outcome.status != "stopped" and rival is None
     if compares and isinstance(chosen, Guided) and isinstance(policy, Policy):
         walk, best = preferred(problem, given, walk, policy, best, chosen.settings, rivals)
         if best is not outcome.best:

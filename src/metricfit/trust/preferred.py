@@ -11,7 +11,7 @@ from metricfit.data.layout import shape_of
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.expression import Entries, nodes_of
-from metricfit.methods.base import Iterate, Standing, Walk, run
+from metricfit.methods.base import Iterate, Outcome, Standing, Walk, run
 from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.local import Local
 from metricfit.methods.search.coordinate import weights_of
@@ -44,11 +44,9 @@ def preferred(
     than it is, and a direct search even more so. Without ``rivals``, a direct search is left out where it must be far
     better to be preferred: without limits, or under limits on shares of decisions.
     """
-    same = np.array_equal(walk.oracle.margins, given.margins)
-    program = walk.program if same else problem.bind(given.axes, given.margins)
-    raw = walk.beside(program, given)
-    raw.guide = walk.guide
-    weights = len(weights_of(program, raw, argmax_loss(program)))
+    raw = _on_given_probabilities(problem, given, walk)
+    program = raw.program
+    weights = _count_of_weights(raw)
     # If cells are told apart, each has weights of its own, and too few rows of each class to search them.
     searched = weights <= settings.most_weights and not given.costly and not program.by_cell
     few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
@@ -65,14 +63,43 @@ def preferred(
     return found
 
 
+def within_limits(
+    problem: Problem, given: OracleBase, walk: Walk, settings: Settings
+) -> tuple[Walk, Outcome] | None:
+    """Return a direct search that keeps the limits where the guided search, the walk, found none; None if it fails too.
+
+    The guided search leaves out the weights of single cells, lest it overfit them. To keep the limits comes first.
+    """
+    raw = _on_given_probabilities(problem, given, walk)
+    tries = (
+        None if _count_of_weights(raw) <= settings.most_weights else 1
+    )  # each try of many weights takes seconds
+    outcome = None if given.costly else _direct(raw, tries)
+    kept = outcome is not None and Standing.of(raw.program, outcome.best.u).kept
+    return (raw, outcome) if outcome is not None and kept else None
+
+
+def _on_given_probabilities(problem: Problem, given: OracleBase, walk: Walk) -> Walk:
+    """Return a walk beside the guided search that counts rules of the model's own probabilities."""
+    same = np.array_equal(walk.oracle.margins, given.margins)
+    raw = walk.beside(walk.program if same else problem.bind(given.axes, given.margins), given)
+    raw.guide = walk.guide
+    return raw
+
+
+def _count_of_weights(raw: Walk) -> int:
+    return len(weights_of(raw.program, raw, argmax_loss(raw.program)))
+
+
 def _unless_far_behind(raw: Walk, walk: Walk, best: Iterate, rows_by_luck: float) -> tuple[Walk, Iterate]:
     """Return the answer of a direct search if it decides all rows right or gains more than ``rows_by_luck`` rows.
 
     Otherwise return the answer of the walk.
     """
-    rival = _direct(raw, tries=1)
-    if rival is None:
+    outcome = _direct(raw, tries=1)
+    if outcome is None:
         return walk, best
+    rival = outcome.best
     perfect = raw.program.value(rival.u) <= float(raw.program.objective.reach()[0][0]) + ROUNDING
     if not perfect and _gain(raw, rival, walk, best) * raw.oracle.effective_rows <= rows_by_luck:
         return walk, best
@@ -89,7 +116,8 @@ def _within_limits(
     ``settings.spent`` below the direct search, but not below a plain rule, whose value is not overfitted. With many
     rows the labels say nearly what new rows do, and only a little of the gain over the direct search is given up.
     """
-    rival = _direct(raw) if searched else _better_plain(raw)
+    outcome = _direct(raw) if searched else None
+    rival = _better_plain(raw) if not searched else None if outcome is None else outcome.best
     if rival is None:
         return walk, best
     if not (Standing.of(walk.program, best.u).kept and Standing.of(raw.program, rival.u).kept):
@@ -145,12 +173,12 @@ def of_shares(program: Program) -> bool:
     return bool(np.all(np.abs(apart[used]) <= ROUNDING))
 
 
-def _direct(raw: Walk, tries: int | None = None) -> Iterate | None:
-    """Return the answer of a direct search, or None if the budget is used up or no constraints can be kept."""
+def _direct(raw: Walk, tries: int | None = None) -> Outcome | None:
+    """Return the outcome of a direct search, or None if the budget is used up or no constraints can be kept."""
     if not raw.budget.left or raw.late:
         return None
     try:
-        return run(Local(tries, warn=False), raw.program, raw, warn=False).best
+        return run(Local(tries, warn=False), raw.program, raw, warn=False)
     except InfeasibleError:
         return None
 
