@@ -118,10 +118,14 @@ class Local(Method):
         if program.limits:
             for vertex in constant_rules(program, walk.oracle.margins):
                 walk.add(vertex)
-        yield from self._polished(program, walk, profile, candidates, random, tries)
+        # Where cells have rules of their own, an exact oracle finds those of all cells in one call; a polish would scan
+        # the weights of every cell in turn.
+        mixes = bool(program.limits) and not within and program.by_cell and walk.oracle.exact
+        if not mixes:
+            yield from self._polished(program, walk, profile, candidates, random, tries)
         if within:
             yield from descend_within(program, walk, profile)
-        elif program.limits and min(map(program.excess, walk.vectors)) > FEASIBLE:
+        elif mixes or (program.limits and min(map(program.excess, walk.vectors)) > FEASIBLE):
             yield from mixed_within(program, walk, profile, max(tries, 1))
         elif tries:
             yield from descend(program, walk, profile, _best(program, walk))
@@ -183,10 +187,10 @@ class Local(Method):
 
 
 def mixed_within(program: Program, walk: Walk, profile: Profile, tries: int) -> Iterator[Iterate]:
-    """Yield mixtures ever nearer to constraints that no single rule keeps; raise if no mixture keeps them either."""
-    nearest = sorted(range(len(walk.vertices)), key=lambda t: program.violation(walk.vectors[t]))
-    reached: list[FloatArray] = []
-    for place in nearest[:tries]:
+    """Yield mixtures ever nearer to the constraints, then ever better; raise if neither they nor a rule keep them."""
+    nearest = np.argsort(merits(program, walk.vectors, FIRST), kind="stable")
+    reached = list(walk.vectors)
+    for place in map(int, nearest[:tries]):
         for iterate in mix_within(program, walk, profile, walk.single(place)):
             reached.append(iterate.u)
             yield iterate

@@ -30,7 +30,7 @@ def even_goal(program: Program, level: float, u: FloatArray) -> tuple[Largest, F
     A level function is a ratio's distance to the level times its denominator. The worst of several ratios is found in a
     few of Dinkelbach's steps only if these distances are compared with each other: where the denominators differ, as
     those of a recall and of the precision of a rare decision do, each step would gain the share that the smallest is of
-    the largest (Crouzeix, Ferland and Schaible, 1986).
+    the largest.
     """
     goal = level_goal(program, level)
     under = goal.part.value(u) - level_goal(program, level + 1).part.value(u)
