@@ -247,7 +247,13 @@ def test_rules_of_many_cells_are_mixed_and_not_scanned(seed):
 
     def solve(floor):
         return mf.optimize(
-            proba, y, "min_recall", [ratio, floor], sensitive_features=group, confusion="model", random_state=0
+            proba,
+            y,
+            "min_recall",
+            [ratio, floor],
+            sensitive_features=group,
+            confusion="model",
+            random_state=0,
         )
 
     known, found = solve(mf.accuracy() >= 0.59), solve(own >= 0.59)

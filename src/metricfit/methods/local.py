@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 
 import numpy as np
@@ -119,13 +120,20 @@ class Local(Method):
             for vertex in constant_rules(program, walk.oracle.margins):
                 walk.add(vertex)
         # Where cells have rules of their own, an exact oracle finds those of all cells in one call; a polish would scan
-        # the weights of every cell in turn.
-        mixes = bool(program.limits) and not within and program.by_cell and walk.oracle.exact
-        if not mixes:
-            yield from self._polished(program, walk, profile, candidates, random, tries)
+        # the weights of every cell in turn. That is done only if no mixture is better than the rules: the tangent plane
+        # of a precision does not tell that a class which is never decided keeps the limit.
+        if program.limits and not within and program.by_cell and walk.oracle.exact:
+            least, gained = float(merits(program, walk.vectors, FIRST).min()), False
+            with suppress(InfeasibleError):
+                for iterate in mixed_within(program, walk, profile, max(tries, 1)):
+                    yield iterate
+                    gained = gained or merit(program, iterate.u, FIRST) < least - walk.tol
+                if gained:
+                    return
+        yield from self._polished(program, walk, profile, candidates, random, tries)
         if within:
             yield from descend_within(program, walk, profile)
-        elif mixes or (program.limits and min(map(program.excess, walk.vectors)) > FEASIBLE):
+        elif program.limits and min(map(program.excess, walk.vectors)) > FEASIBLE:
             yield from mixed_within(program, walk, profile, max(tries, 1))
         elif tries:
             yield from descend(program, walk, profile, _best(program, walk))
