@@ -233,3 +233,31 @@ def test_groups_have_weights_of_their_own_where_the_problem_speaks_of_them():
     shared = search(proba, y, "macro_f1", sensitive_features=group)
     losses = [rules[0].loss for rules in shared.policy.rules]
     np.testing.assert_array_equal(losses[0], losses[1])
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rules_of_many_cells_are_mixed_and_not_scanned(seed):
+    """A user's function that is the accuracy has the optimum of the accuracy, which column generation proves."""
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet([2.0, 1.0, 1.0], 300)
+    y = np.array([rng.choice(3, p=p) for p in proba])
+    group = rng.integers(0, 4, 300)
+    ratio = mf.disparity(mf.coverage(0), over="group", as_ratio=True) >= 0.95
+    own = mf.custom(lambda matrix: matrix.trace(), name="own")
+
+    def solve(floor):
+        return mf.optimize(
+            proba,
+            y,
+            "min_recall",
+            [ratio, floor],
+            sensitive_features=group,
+            confusion="model",
+            random_state=0,
+        )
+
+    known, found = solve(mf.accuracy() >= 0.59), solve(own >= 0.59)
+    assert known.status == "optimal"
+    assert max(record.violation for record in found.constraints) <= 1e-6
+    assert abs(found.value - known.value) <= 2e-4
+    assert found.n_oracle_calls <= 100  # a sweep over the weights of all cells alone has 24

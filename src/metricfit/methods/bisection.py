@@ -14,7 +14,8 @@ from metricfit.methods.dual.pruning import Pruned, mixture
 from metricfit.methods.gda import GDA
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.generation import best_mixture, generate
-from metricfit.methods.master.master import Master, level_goal
+from metricfit.methods.master.master import Master
+from metricfit.methods.master.ratio_level import level_goal
 from metricfit.methods.search.lines import Lines
 from metricfit.problem import Program
 

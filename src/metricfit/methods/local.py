@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 
 import numpy as np
@@ -118,6 +119,17 @@ class Local(Method):
         if program.limits:
             for vertex in constant_rules(program, walk.oracle.margins):
                 walk.add(vertex)
+        # Where cells have rules of their own, an exact oracle finds those of all cells in one call; a polish would scan
+        # the weights of every cell in turn. That is done only if no mixture is better than the rules: the tangent plane
+        # of a precision does not tell that a class which is never decided keeps the limit.
+        if program.limits and not within and program.by_cell and walk.oracle.exact:
+            least, gained = float(merits(program, walk.vectors, FIRST).min()), False
+            with suppress(InfeasibleError):
+                for iterate in mixed_within(program, walk, profile, max(tries, 1)):
+                    yield iterate
+                    gained = gained or merit(program, iterate.u, FIRST) < least - walk.tol
+                if gained:
+                    return
         yield from self._polished(program, walk, profile, candidates, random, tries)
         if within:
             yield from descend_within(program, walk, profile)
@@ -183,10 +195,10 @@ class Local(Method):
 
 
 def mixed_within(program: Program, walk: Walk, profile: Profile, tries: int) -> Iterator[Iterate]:
-    """Yield mixtures ever nearer to constraints that no single rule keeps; raise if no mixture keeps them either."""
-    nearest = sorted(range(len(walk.vertices)), key=lambda t: program.violation(walk.vectors[t]))
-    reached: list[FloatArray] = []
-    for place in nearest[:tries]:
+    """Yield mixtures ever nearer to the constraints, then ever better; raise if neither they nor a rule keep them."""
+    nearest = np.argsort(merits(program, walk.vectors, FIRST), kind="stable")
+    reached = list(walk.vectors)
+    for place in map(int, nearest[:tries]):
         for iterate in mix_within(program, walk, profile, walk.single(place)):
             reached.append(iterate.u)
             yield iterate

@@ -21,8 +21,9 @@ from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.corners import Corners
 from metricfit.methods.master.linear import Flattened
-from metricfit.methods.master.master import Master, level_goal
+from metricfit.methods.master.master import Master
 from metricfit.methods.master.polyhedron import Polyhedron
+from metricfit.methods.master.ratio_level import level_goal
 from metricfit.problem import Program
 from metricfit.types import BoolArray, FloatArray
 

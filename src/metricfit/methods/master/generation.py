@@ -13,7 +13,8 @@ from metricfit.exceptions import Unsolved
 from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.linear import corrected
-from metricfit.methods.master.master import Master, level_goal
+from metricfit.methods.master.master import Master
+from metricfit.methods.master.ratio_level import level_goal
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 

@@ -17,8 +17,8 @@ from metricfit.functions.sums import Stack, Sum, Total
 from metricfit.methods.base import FEASIBLE
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.corners import Corners
-from metricfit.methods.master.master import level_goal, priced_level
 from metricfit.methods.master.polyhedron import Polyhedron
+from metricfit.methods.master.ratio_level import even_goal, priced_level
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -34,7 +34,10 @@ def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution
     flat, body = Flattened(u), Polyhedron(program.constant.size)
     for limit in program.limits:
         body.limit(limit, flat.of(limit.convex))
-    goal = program.objective if program.curvature.is_convex else level_goal(program, program.value(u))
+    under: FloatArray = np.ones(1)
+    goal = program.objective
+    if not program.curvature.is_convex:
+        goal, under = even_goal(program, program.value(u), u)
     cost = body.row(flat.of(goal))
     target, duals = Corners(program, body, cost, u).minimise(columns)
     target = columns.normalised(target)
@@ -43,11 +46,10 @@ def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution
     theta = {flat.maxima[m]: split[m] / split[m].sum() for m in body.maxima if split[m].sum() > 0}
     prices = tuple(split[limit] for limit in program.limits)
     found = Solution(alpha, columns.u(alpha), prices, theta, touched=u)
-    return (
-        priced_level(program, found, goal, program.value(u))
-        if isinstance(goal, Largest) and not program.curvature.is_convex
-        else found
-    )
+    if goal is program.objective:
+        return found
+    assert isinstance(goal, Largest)
+    return priced_level(program, found, goal, under, program.value(u))
 
 
 def _on_the_way(program: Program, columns: Columns, start: FloatArray, end: FloatArray) -> FloatArray:

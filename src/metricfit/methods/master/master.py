@@ -12,10 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from metricfit.functions.atoms import TINY
 from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
-from metricfit.functions.levels import at_most
 from metricfit.functions.sums import Stack, negative
 from metricfit.methods.base import Walk
 from metricfit.methods.master.columns import Columns, Solution
@@ -25,6 +23,7 @@ from metricfit.methods.master.curve import Curve, CurvedAndLinear, smooth_parts
 from metricfit.methods.master.mixtures import SPARE
 from metricfit.methods.master.polyhedron import Polyhedron, is_polyhedral
 from metricfit.methods.master.quadratic import QuadraticProgram
+from metricfit.methods.master.ratio_level import even_goal, priced_level
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -75,9 +74,9 @@ class Master:
         for _ in range(DINKELBACH_STEPS):
             u = columns.u(alpha)
             level = program.value(u)
-            goal = level_goal(program, level)
+            goal, under = even_goal(program, level, u)
             found = self._convex(goal, columns, alpha)
-            found = priced_level(program, found, goal, level)
+            found = priced_level(program, found, goal, under, level)
             kept = not program.limits or program.excess(found.u) <= max(program.excess(u), 0.0) + SPARE
             gained = level - program.value(found.u) if kept else 0.0
             # If the mixture is no better, keep the old one, but with these multipliers, which belong to its level.
@@ -199,15 +198,3 @@ def is_affine(goal: Node) -> bool:
     if isinstance(goal, Largest):
         return goal.part.size == 1 and is_affine(goal.part)
     return is_polyhedral(goal, 1) and is_polyhedral(goal, -1)
-
-
-def level_goal(program: Program, level: float) -> Largest:
-    """Return the convex function that is <= 0 exactly where the objective is at most a level."""
-    return Largest(at_most(program.objective, level))
-
-
-def priced_level(program: Program, found: Solution, goal: Largest, level: float) -> Solution:
-    """Return a solution at some level with the scale that turns its multipliers into units of the objective."""
-    weights = found.theta.get(goal, np.full(goal.part.size, 1 / goal.part.size))
-    pace = weights @ (goal.part.value(found.u) - level_goal(program, level + 1).part.value(found.u))
-    return replace(found, scale=1 / max(float(pace), TINY), level_theta=weights)
