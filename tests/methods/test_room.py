@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import norm
 
 import metricfit as mf
+from metricfit.methods import Guided
 from metricfit.methods.base import Walk
 from metricfit.methods.search.room import counted, sampling_error, stricter, with_room
 from metricfit.methods.search.settings import Settings
@@ -98,3 +99,22 @@ def test_the_default_is_not_behind_a_direct_search_for_its_room(seed):
     assert found.value >= direct.value - Settings().spent - 1e-4
     assert found.constraints[0].violation <= 1e-9
     assert found.history[-1].value == pytest.approx(found.value, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_room_follows_standard_errors_and_not_the_number_of_rows(seed):
+    """Whether data count as small or large changes nothing: a limit on a rare class rests on few rows either way."""
+    random = np.random.default_rng(seed)
+    proba = random.dirichlet([6.0, 3.0, 0.1], 20_000)
+    y = (proba.cumsum(axis=1) > random.random((len(proba), 1))).argmax(axis=1)
+    limit = mf.precision(2) >= 0.8
+    small, large = (
+        mf.optimize(proba, y, "g_mean", limit, method=Guided(replace(Settings(), few_entries=entries)))
+        for entries in (len(proba) * 3, 0)
+    )
+    assert small.value == large.value
+    assert np.array_equal(small.policy.decision_proba(proba), large.policy.decision_proba(proba))
+    shares = large.policy.decision_proba(proba)[:, 2]
+    error = np.sqrt(0.8 * 0.2 / shares.sum())
+    room = shares[y == 2].sum() / shares.sum() - 0.8
+    assert room >= 0.2 * error

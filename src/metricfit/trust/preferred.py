@@ -49,15 +49,15 @@ def preferred(
     weights = _count_of_weights(raw)
     # If cells are told apart, each has weights of its own, and too few rows of each class to search them.
     searched = weights <= settings.most_weights and not given.costly and not program.by_cell
-    few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
     if not (of_shares(program) or program.by_cell):
-        return _within_limits(raw, walk, best, searched, few, settings)
+        return _within_limits(raw, walk, best, searched, settings)
     if not program.limits:
         found = _unless_argmax_is_better(problem, raw, walk, policy, best)
     else:
         found = _not_below(raw, _better_plain(raw), walk, best)
     found = _not_below(raw, _best_constant(raw), *found)
     # For metrics without a convex form the guided search is a direct search itself.
+    few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
     if rivals and found[0] is walk and searched and few and ColumnGeneration().refusal(program) is None:
         return _unless_far_behind(raw, walk, best, settings.rows_by_luck * weights)
     return found
@@ -107,14 +107,14 @@ def _unless_far_behind(raw: Walk, walk: Walk, best: Iterate, rows_by_luck: float
 
 
 def _within_limits(
-    raw: Walk, walk: Walk, best: Iterate, searched: bool, few: bool, settings: Settings
+    raw: Walk, walk: Walk, best: Iterate, searched: bool, settings: Settings
 ) -> tuple[Walk, Iterate]:
     """Return the answer to prefer under limits that labels speak of.
 
     A direct search (or a plain rule, where passes are costly) is preferred if it is clearly better. Then value is given
-    up for room to the limits. With few rows the best answer keeps its limits partly by chance, so the answer may end
-    ``settings.spent`` below the direct search, but not below a plain rule, whose value is not overfitted. With many
-    rows the labels say nearly what new rows do, and only a little of the gain over the direct search is given up.
+    up for room to the limits, because the best answer keeps them partly by chance. The answer may end
+    ``settings.spent`` below the direct search, but not below a plain rule, whose value is not overfitted. How much room
+    that is depends on standard errors alone: many rows are few where a limit rests on a rare class.
     """
     outcome = _direct(raw) if searched else None
     rival = _better_plain(raw) if not searched else None if outcome is None else outcome.best
@@ -123,13 +123,10 @@ def _within_limits(
     if not (Standing.of(walk.program, best.u).kept and Standing.of(raw.program, rival.u).kept):
         return _not_below(raw, rival, walk, best)
     found, answer = (raw, rival) if _gain(raw, rival, walk, best) > settings.clearly else (walk, best)
-    worst, one = raw.program.value(rival.u), unit(walk.program.value(best.u))
-    if few:
-        worst, plain = worst + settings.spent * one, _better_plain(raw)
-        if plain is not None and Standing.of(raw.program, plain.u).kept:
-            worst = min(worst, raw.program.value(plain.u))
-    else:
-        worst = min(worst, found.program.value(answer.u) + settings.clearly * one)
+    worst = raw.program.value(rival.u) + settings.spent * unit(walk.program.value(best.u))
+    plain = _better_plain(raw) if searched else rival
+    if plain is not None and Standing.of(raw.program, plain.u).kept:
+        worst = min(worst, raw.program.value(plain.u))
     return found, _with_room(found, answer, worst, settings)
 
 
