@@ -17,7 +17,7 @@ from metricfit.problem import Problem, Program
 from metricfit.result import Result
 from metricfit.solving.answer import policy_of
 from metricfit.solving.indifference import told_apart
-from metricfit.trust.preferred import preferred, within_limits
+from metricfit.trust.preferred import preferred, kept_directly
 from metricfit.types import FloatArray
 
 
@@ -80,7 +80,7 @@ def search(
         outcome = run(chosen, program, walk, options.callback, options.verbose)
     except InfeasibleError:
         if asked is not given and isinstance(chosen, Guided):
-            rival = within_limits(problem, given, walk, chosen.settings)
+            rival = kept_directly(problem, given, walk, chosen.settings)
         if rival is None:
             raise
         walk, outcome = rival

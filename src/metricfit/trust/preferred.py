@@ -63,7 +63,7 @@ def preferred(
     return found
 
 
-def within_limits(
+def kept_directly(
     problem: Problem, given: OracleBase, walk: Walk, settings: Settings
 ) -> tuple[Walk, Outcome] | None:
     """Return a direct search that keeps the limits where the guided search, the walk, found none; None if it fails too.
@@ -71,12 +71,11 @@ def within_limits(
     The guided search leaves out the weights of single cells, lest it overfit them. To keep the limits comes first.
     """
     raw = _on_given_probabilities(problem, given, walk)
-    tries = (
-        None if _count_of_weights(raw) <= settings.most_weights else 1
-    )  # each try of many weights takes seconds
-    outcome = None if given.costly else _direct(raw, tries)
-    kept = outcome is not None and Standing.of(raw.program, outcome.best.u).kept
-    return (raw, outcome) if outcome is not None and kept else None
+    few = _count_of_weights(raw) <= settings.most_weights  # each try of many weights takes seconds
+    outcome = None if given.costly else _direct(raw, tries=None if few else 1)
+    if outcome is None or not Standing.of(raw.program, outcome.best.u).kept:
+        return None
+    return raw, outcome
 
 
 def _on_given_probabilities(problem: Problem, given: OracleBase, walk: Walk) -> Walk:
