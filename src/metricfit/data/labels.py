@@ -75,8 +75,8 @@ def class_labels(y: Any, classes: Iterable[object] | None, n_columns: int) -> tu
         return tuple(range(n_columns))
     if len(values) != n_columns:
         raise ValueError(
-            f"y has {count(len(values), 'distinct label')} ({some(values)}) but proba has {count(n_columns, 'column')}; "
-            "pass classes=[...] with one label per column, in the order of the columns"
+            f"y has {count(len(values), 'distinct label')} ({some(values)}) but proba has "
+            f"{count(n_columns, 'column')}; pass classes=[...] with one label per column, in the order of the columns"
         )
     return tuple(values)
 
