@@ -22,7 +22,7 @@ from metricfit.types import FloatArray
 LIKELY = 0.85
 # With one claim, the room of the best policy is taken to be less by so many standard errors: the same rows show which
 # policy is best, so it seems better than it is. With several claims luck with one is no luck with the others. Chosen on
-# eight problems on the populations of benchmarks/trust (300 to 2,000 rows, 6 draws each): the medians named are .5 to
+# eight problems on the populations of benchmarks/trust (300 to 1,500 rows, 6 draws each): the medians named are .5 to
 # 3.5 times the number of rows with which 8 or 9 of 10 draws are confirmed; without it .1 times, for a precision floor.
 FLATTERED = 0.5
 # With fewer rows than this in a rate, its limit is not worth testing.
