@@ -78,3 +78,16 @@ def test_numbers_agree_with_their_nouns():
     parity = [mf.equal_opportunity(over="group", c=1) <= 0.5]
     with pytest.warns(mf.exceptions.FewRowsWarning, match="^1 of the rates compared over groups rests on"):
         mf.optimize(PROBA, Y, "accuracy", parity, sensitive_features=GROUP)
+
+
+def test_one_constraint_has_no_others_and_one_of_a_thing_is_singular():
+    proba, y = np.full((4, 2), 0.5), [0, 1, 0, 1]
+    with pytest.raises(mf.InfeasibleError) as error:
+        mf.optimize(proba, y, "g_mean", ["recall(1) >= 1.5"])
+    assert "others" not in str(error.value)
+    assert "recall(1) >= 1.5 is missed by 0.5. Relax" in str(error.value)
+    with pytest.raises(ValueError, match=r"y has 1 distinct label \('a'\) but proba has 2 columns"):
+        mf.optimize(proba, ["a"] * 4, "g_mean")
+    with pytest.raises(ValueError, match="proba has 1,200 rows, y has 1;"):
+        mf.optimize(np.full((1200, 2), 0.5), [0], "g_mean")
+    assert "; 1 level)" in repr(mf.frontier(proba, y, "g_mean", "recall(1) >= 0.5", [0.1]))

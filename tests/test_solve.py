@@ -360,3 +360,22 @@ def test_rows_get_the_most_probable_of_the_classes_that_a_problem_does_not_tell_
         assert counted.iloc[1] == pytest.approx(result.value)
     for limit in result.constraints:
         assert limit.violation <= 1e-9
+
+
+@pytest.mark.parametrize("confusion", ["labels", "calibrated", "model"])
+@pytest.mark.parametrize("limit", [None, 0.5, 0.52])
+def test_every_kind_of_decisions_that_is_not_told_apart_takes_its_most_probable_class(confusion, limit):
+    """Costs that tell {0, 1} from {2, 3} only, with and without a limit that binds."""
+    rng = np.random.default_rng(0)
+    proba = np.exp(1.5 * rng.normal(size=(1000, 4)))
+    proba /= proba.sum(axis=1, keepdims=True)
+    y = np.minimum((proba.cumsum(axis=1) < rng.random((1000, 1))).sum(axis=1), 3)
+    dear = mf.cost(np.kron([[0.0, 1.0], [3.0, 0.0]], np.ones((2, 2))))
+    second = mf.cost(np.tile([0.0, 0.0, 1.0, 1.0], (4, 1)))
+    limits = [] if limit is None else [second <= limit]
+    made = mf.optimize(proba, y, dear, limits, confusion=confusion).policy.decide(proba)
+    of_kind = np.where(made < 2, proba[:, :2].argmax(axis=1), 2 + proba[:, 2:].argmax(axis=1))
+    assert set(made.tolist()) == {0, 1, 2, 3}
+    assert (
+        np.count_nonzero(made != of_kind) <= 1
+    )  # calibration may exchange two classes that are nearly equally probable

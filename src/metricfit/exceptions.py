@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Any
 
 CUT_SHORT = (
@@ -53,8 +54,9 @@ class InfeasibleError(ValueError):
         self.proven, self.complete = proven, complete
         least = max(violations.values())
         table = "; ".join(
-            f"{name} is {_missed(v)} together with the others"
-            + (f", {_missed(alone[name])} alone" if alone[name] == alone[name] else "")
+            f"{name} is {_missed(v)}"
+            + (" together with the others" if len(violations) > 1 else "")
+            + (f", {_missed(alone[name])} alone" if len(violations) > 1 and not isnan(alone[name]) else "")
             for name, v in violations.items()
         )
         together = "cannot be kept at all" if len(conflict) == 1 else "cannot be kept together"

@@ -6,7 +6,9 @@ import difflib
 import reprlib
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from metricfit.types import IntArray
 
@@ -14,6 +16,7 @@ from metricfit.types import IntArray
 QUOTED = 60
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = QUOTED
+_first_row: ContextVar[int] = ContextVar("first_row", default=0)
 
 
 # The package, whose own lines no warning should point at.
@@ -82,6 +85,24 @@ def count(number: float, noun: str, several: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
+@contextmanager
+def rows_from(first: int) -> Iterator[None]:
+    """Let messages number rows from ``first`` on: a part of a table is checked, but users know the rows of the table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> with rows_from(1000):
+    ...     rows_text(np.array([4]))
+    '1 row (1004)'
+    """
+    token = _first_row.set(first)
+    try:
+        yield
+    finally:
+        _first_row.reset(token)
+
+
 def rows_text(rows: IntArray, total: int | None = None) -> str:
     """Return how many rows there are, and the first of them.
 
@@ -92,7 +113,7 @@ def rows_text(rows: IntArray, total: int | None = None) -> str:
     '2 rows (4, 17)'
     """
     total = len(rows) if total is None else total
-    return f"{count(total, 'row')} ({some(map(int, rows[:5]), total)})"
+    return f"{count(total, 'row')} ({some((int(row) + _first_row.get() for row in rows[:5]), total)})"
 
 
 def pairs_text(names: Iterable[str], values: Iterable[object]) -> str:

@@ -101,6 +101,25 @@ def test_tables_are_decided_some_rows_after_the_other(folder, frame, monkeypatch
     np.testing.assert_allclose(chances, policy.decision_proba(proba, groups), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("column", "entry"),
+    [("id", None), ("p_fraud", np.nan), ("p_fraud", 2.0), ("region", "moon"), ("region", None)],
+)
+def test_rows_are_those_of_the_file_not_of_the_part_that_is_read(
+    folder, frame, monkeypatch, capsys, column, entry
+):
+    frame.to_parquet("scores.parquet")
+    assert fit("--attribute", "region", "--confusion", "model", scores="scores.parquet") == 0
+    frame = frame.copy()
+    frame.loc[1500, column] = entry
+    frame.to_parquet("scores.parquet")
+    read_in_parts(monkeypatch)
+    fails(capsys, (apply("--key", "id", scores="scores.parquet"), 4), "1 row (1500)")
+    if column != "id":
+        asked = ["evaluate", "policy.json", "scores.parquet", "--label", "label"]
+        fails(capsys, (main(asked), 4), "1 row (1500)")
+
+
 def test_evaluation_adds_up_over_parts_of_the_rows(folder, frame, monkeypatch, capsys):
     """Rows of one group after the other, so that no part has all groups."""
     frame.sort_values("region").to_parquet("scores.parquet")

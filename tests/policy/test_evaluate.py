@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import metricfit as mf
@@ -109,3 +110,14 @@ def test_functions_are_wrapped_by_custom():
     assert POLICY.evaluate(PROBA, Y, mf.custom(np.trace))["value"][0] == pytest.approx(
         POLICY.evaluate(PROBA, Y, "accuracy")["value"][0]
     )
+
+
+def test_an_array_without_a_name_is_the_attribute_of_the_policy():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([1.0, 1.0], 300)
+    y, sex = (rng.random(300) < proba[:, 1]).astype(int), np.where(rng.random(300) < 0.5, "F", "M")
+    named = pd.DataFrame({"sex": sex})
+    limit = mf.demographic_parity(over="sex") <= 0.1
+    policy = mf.optimize(proba, y, "g_mean", [limit], sensitive_features=named, confusion="model").policy
+    expected = policy.evaluate(proba, y, sensitive_features=named, by="sex")
+    pd.testing.assert_frame_equal(policy.evaluate(proba, y, sensitive_features=sex, by="sex"), expected)

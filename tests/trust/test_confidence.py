@@ -199,6 +199,23 @@ def test_the_number_of_rows_needed_hardly_depends_on_how_many_there_are():
     assert min(needed) > 30_000
 
 
+def test_a_hard_precision_floor_needs_many_rows_not_a_few_more():
+    """Of 300 rows a handful are decided 1 with such a precision; of 5,000 rows half of the draws are still refused."""
+    needed = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        score = rng.normal(size=300)
+        y = (rng.random(300) < 1 / (1 + np.exp(1 - 1.8 * score))).astype(int)
+        shown = 1 / (1 + np.exp(1 - 1.5 * score))
+        with pytest.raises(UnconfirmedError) as error:
+            mf.optimize(
+                np.stack([1 - shown, shown], axis=1), y, "g_mean", [mf.precision(1) >= 0.88], confidence=0.95
+            )
+        needed.append(error.value.rows or np.inf)
+    assert np.median(needed) > 3000
+    assert min(needed) > 900
+
+
 def test_a_limit_that_no_kept_row_tells_of_is_named():
     """The one row of class 1 is a tuning row; 20 kept ones would be of 1,600 rows, three quarters of which are kept."""
     labels = np.append(np.zeros(59, int), 1)

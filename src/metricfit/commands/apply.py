@@ -18,7 +18,7 @@ from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on
 from metricfit.commands.terminal import as_json, summary
 from metricfit.commands.terminal.interrupt import kept
 from metricfit.commands.terminal.printing import show
-from metricfit.messages import count
+from metricfit.messages import count, rows_from
 from metricfit.oracles.files.scores import Arrays
 from metricfit.policy import Policy
 from metricfit.tables.keys import keys_of
@@ -80,7 +80,8 @@ def run(options: Namespace) -> int:
         reading(table.path),
     ):
         for chunk in table.chunks(options.key, list(dict.fromkeys(options.keep)), verbatim):
-            columns = _decided(policy, chunk, texts, options, state)
+            with rows_from(chunk.first):
+                columns = _decided(policy, chunk, texts, options, state)
             taken = [name for name in chunk.kept if name in columns]
             if taken:
                 raise UsageError(

@@ -18,7 +18,7 @@ from metricfit.commands.terminal.printing import show
 from metricfit.commands.terminal.summary import number
 from metricfit.data.axes import Axes
 from metricfit.intervals import Evidence
-from metricfit.messages import count
+from metricfit.messages import count, rows_from
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.oracles.files.scores import Arrays
 from metricfit.policy import Policy
@@ -109,7 +109,8 @@ def _seen(policy: Policy, chunks: Iterable[Arrays]) -> tuple[Evidence | None, Ev
     before, after = [], []
     for chunk in chunks:
         told = (chunk.labels, chunk.attributes, chunk.weight)
-        after.append(evidence_of(policy, chunk.proba, *told))
+        with rows_from(chunk.first):
+            after.append(evidence_of(policy, chunk.proba, *told))
         if (policy.axes.match >= 0).any():
             before.append(evidence_of(_MostProbable(policy), chunk.proba, *told))
     return joined(before) if before else None, joined(after)

@@ -76,10 +76,8 @@ def matching_columns(names: Sequence[str], sensitive_features: Any) -> dict[str,
     columns = read_attributes(sensitive_features)
     if not is_frame(sensitive_features) and len(names) == 1:
         (name, column), *_ = columns.items()
-        if DEFAULT_NAME in (
-            name,
-            names[0],
-        ):  # one of the two columns was given without a name: they are the same attribute
+        # One of the two columns was given without a name: they are the same attribute.
+        if DEFAULT_NAME in (name, names[0]):
             return {names[0]: column}
     missing = [name for name in names if name not in columns]
     if missing:

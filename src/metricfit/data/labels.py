@@ -10,7 +10,7 @@ import numpy as np
 
 from metricfit.data.columns import column_labels, factorize, frame_columns, is_frame, misplaced, order_of
 from metricfit.data.validation import label
-from metricfit.messages import rows_text, some
+from metricfit.messages import count, rows_text, some
 from metricfit.types import IntArray, Label
 
 
@@ -75,8 +75,8 @@ def class_labels(y: Any, classes: Iterable[object] | None, n_columns: int) -> tu
         return tuple(range(n_columns))
     if len(values) != n_columns:
         raise ValueError(
-            f"y has {len(values)} distinct labels ({some(values)}) but proba has {n_columns} columns; pass "
-            f"classes=[...] with one label per column, in the order of the columns"
+            f"y has {count(len(values), 'distinct label')} ({some(values)}) but proba has "
+            f"{count(n_columns, 'column')}; pass classes=[...] with one label per column, in the order of the columns"
         )
     return tuple(values)
 

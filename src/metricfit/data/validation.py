@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.messages import brief, rows_text
+from metricfit.messages import brief, count, rows_text
 from metricfit.types import FloatArray, IntArray, Label
 
 # How libraries call the types of what stands for a missing value, beside NaN.
@@ -86,10 +86,9 @@ def check_lengths(**sizes: int | Sized | None) -> int:
     }
     if len(set(lengths.values())) > 1:
         (first, rows), *others = lengths.items()
-        rest = ", ".join(f"{name} has {length}" for name, length in others)
+        rest = ", ".join(f"{name} has {length:,}" for name, length in others)
         raise ValueError(
-            f"lengths differ: {first} has {rows} {'row' if rows == 1 else 'rows'}, {rest}; pass one entry per row in "
-            "each of them"
+            f"lengths differ: {first} has {count(rows, 'row')}, {rest}; pass one entry per row in each of them"
         )
     return next(iter(lengths.values()), 0)
 

@@ -73,7 +73,10 @@ class Scan:
         self.rows, self.layout, self.engine = rows, layout, engine
         self.match = rows.axes.match
         self.loss = np.array(loss, float)
-        # Breakpoints that are closer cannot be told apart by scores in the precision of the probabilities.
+        # Breakpoints that are closer, as a part of their size, cannot be told apart by scores in the precision of the
+        # probabilities. This is not the rounding of `policy.near_ties`: there scores must be apart for every program
+        # that will decide by them; here only `decide` on these rows must count what the scan counted. A breakpoint is
+        # a quotient of differences of scores, so it is less exact than a score: 32 units in place of 8.
         self.closest = 32 * float(np.finfo(rows.proba.dtype).eps)
         cells, k = len(rows.axes.cells), rows.axes.k
         self.cell: IntArray = fixed(np.zeros(0, np.int32) if rows.cells is None else rows.cells)

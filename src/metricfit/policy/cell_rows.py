@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metricfit.data.axes import Axes
-from metricfit.data.layout import Layout, statistic
+from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.kernels.counting import decide
 from metricfit.policy.near_ties import Margins, atoms, cheapest
@@ -62,14 +62,9 @@ class Members:
         """Return a statistic for each row of ``made``: its decisions counted on all of the rows, or on some."""
         rows = np.arange(len(self.mass)) if rows is None else rows
         made, tables, k = made[:, rows], len(made), self.axes.k
-        if self.layout == "full":
-            tensors = ((made[:, None] == np.arange(k)[:, None]) @ self.mass[rows]).swapaxes(1, 2)
-            return statistic(tensors, self.layout, self.axes).reshape(tables, -1)
-        named = self.axes.match[made]
-        right = np.where(named >= 0, self.mass[rows, np.maximum(named, 0)], 0.0)
-        places, whole = made + k * np.arange(tables)[:, None], np.broadcast_to(self._whole[rows], made.shape)
-        sums = [np.bincount(places.ravel(), part.ravel(), tables * k) for part in (right, whole)]
-        return np.stack(sums, dtype=float).reshape(2, tables, k).swapaxes(0, 1).reshape(tables, -1)
+        parts = self.parts(np.broadcast_to(rows, made.shape).ravel(), made.ravel())
+        sums = _summed((made + k * np.arange(tables)[:, None]).ravel(), parts, tables * k)
+        return sums.reshape(tables, k, -1).swapaxes(1, 2).reshape(tables, -1)
 
     def parts(self, rows: IntArray, decisions: IntArray) -> FloatArray:
         """Return what each of some rows adds to the column of its decision: its classes, or its hit and itself."""
@@ -187,9 +182,7 @@ class Cell:
 
 def _summed(place: IntArray, parts: FloatArray, size: int) -> FloatArray:
     """Return the sum of the rows of ``parts`` at each of ``size`` places."""
-    width = parts.shape[1]
-    flat = (place[:, None] * width + np.arange(width)).ravel()
-    return np.asarray(np.bincount(flat, parts.ravel(), size * width).reshape(size, width), float)
+    return np.stack([np.bincount(place, column, size) for column in parts.T], axis=1, dtype=float)
 
 
 def _nearest(away: FloatArray) -> IntArray:

@@ -8,9 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from metricfit.data.attributes import MISSING
+from metricfit.data.attributes import MISSING, matching_columns
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
+from metricfit.data.columns import is_frame
 from metricfit.data.labels import encode_labels
 from metricfit.data.validation import check_lengths, check_weights
 from metricfit.functions.binding import Binding
@@ -50,7 +51,12 @@ def evidence_of(
     labels = encode_labels(y, known.classes)
     # If missing values formed a cell in the fit, they also do so here.
     kept = any(MISSING in values for values in known.cells.values)
-    cells, codes = Cells.observe(sensitive_features, len(chances), "cell" if kept else "error")
+    given = sensitive_features
+    if given is not None and not is_frame(given) and len(known.cells.names) == 1:
+        given = matching_columns(
+            known.cells.names, given
+        )  # an array without a name is the policy's attribute
+    cells, codes = Cells.observe(given, len(chances), "cell" if kept else "error")
     axes = Axes(known.classes, known.decisions, cells)
     weights = check_weights(sample_weight, len(chances), allow_zero=True)
     return Evidence.of(axes, codes, labels, chances, weights)

@@ -19,7 +19,7 @@ from metricfit.functions.matrices import quick
 from metricfit.functions.nonlinear import Quotient
 from metricfit.metrics import Curvature
 from metricfit.problem.limit import Limit
-from metricfit.types import BoolArray, FloatArray
+from metricfit.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from metricfit.problem.statement import Problem
@@ -109,32 +109,49 @@ class Program:
         return np.asarray(self._adjoint @ direction).reshape(shape_of(self.layout, self.axes))
 
     @cached_property
-    def alike(self) -> BoolArray:
-        """Which decisions are not told apart: the most for which it does not matter which of them a row gets.
+    def kinds(self) -> IntArray:
+        """The kind of each decision: it does not matter which of the decisions of one kind a row gets.
 
-        ``f1("a")`` says which rows get "a", and nothing of the others.
+        ``f1("a")`` says which rows get "a", and nothing of the others. A kind has the number of its first decision.
 
         Examples
         --------
         >>> import numpy as np
         >>> from metricfit.problem import Problem
-        >>> [Problem.of(text).bind(Axes(("a", "b", "c")), np.full((1, 3), 1 / 3)).alike.tolist()
+        >>> [Problem.of(text).bind(Axes(("a", "b", "c")), np.full((1, 3), 1 / 3)).kinds.tolist()
         ...  for text in ("f1('a')", "g_mean")]
-        [[False, True, True], [False, False, False]]
+        [[0, 1, 1], [0, 1, 2]]
         """
         generic = self.loss(np.random.default_rng(0).random(self.constant.size))
         same = np.ones((self.axes.k, self.axes.k), bool)
         for cell in generic:
             same &= indifferent(cell, self.layout)
-        most = same[int(same.sum(axis=1).argmax())]
-        return most & (most.sum() > 1)
+        return np.asarray(same.argmax(axis=1))
+
+    @cached_property
+    def alike(self) -> BoolArray:
+        """Which decisions are of the largest kind; none if no two are of one kind.
+
+        A search need not change their weights, as those of all other decisions decide between them and the rest. It
+        cannot do without the weights of other kinds.
+        """
+        sizes = np.bincount(self.kinds)
+        return np.asarray((self.kinds == sizes.argmax()) & (sizes.max() > 1))
 
     def even(self, loss: FloatArray) -> FloatArray:
-        """Return a loss with the same coefficients for all decisions that are not told apart (diagonal layout only)."""
-        if self.layout == "full" or not self.alike.any():
+        """Return a loss with the same coefficients for all decisions that are not told apart.
+
+        In the full layout only a rule that decides all rows of a cell alike is sure to stay the same by that; other
+        losses are returned as they are.
+        """
+        whole = self.layout == "full"
+        if whole and np.ptp(loss, axis=1).any():
             return loss
         loss = loss.copy()
-        loss[:, :, self.alike] = loss[:, :, self.alike].mean(axis=2, keepdims=True)
+        for kind in np.flatnonzero(np.bincount(self.kinds) > 1):
+            members = self.kinds == kind
+            columns = loss[:, :, members]
+            loss[:, :, members] = (columns.min if whole else columns.mean)(axis=2, keepdims=True)
         return loss
 
     @cached_property

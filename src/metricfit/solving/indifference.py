@@ -83,6 +83,6 @@ def lowered(program: Program, loss: FloatArray, little: float) -> FloatArray:
 
 
 def _undecided(program: Program, loss: FloatArray) -> BoolArray:
-    """Return for each cell which of the decisions that the problem does not tell apart cost the same as another one."""
-    same = [indifferent(cell, program.layout).sum(axis=1) for cell in loss]
-    return np.asarray((np.stack(same) > 1) & program.alike)
+    """Return for each cell which decisions cost the same as another one that the problem does not tell from them."""
+    one_kind = program.kinds[:, None] == program.kinds
+    return np.stack([(indifferent(cell, program.layout) & one_kind).sum(axis=1) > 1 for cell in loss])

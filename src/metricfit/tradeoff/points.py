@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from metricfit.messages import count
 from metricfit.metrics import Constraint
 from metricfit.problem import Problem
 from metricfit.result import Result
@@ -160,5 +161,5 @@ class Frontier:
         kept = [point for point in self.points if point.feasible]
         lost = len(self.points) - len(kept)
         traded = " and ".join(f"{c.metric} {c.sense} level" for c in self.traded)
-        text = f"Frontier({self.problem}; {traded}; {len(self.points)} levels"
+        text = f"Frontier({self.problem}; {traded}; {count(len(self.points), 'level')}"
         return text + (f", {lost} of them cannot be kept)" if lost else ")")

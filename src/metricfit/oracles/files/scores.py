@@ -11,7 +11,7 @@ import numpy as np
 
 from metricfit.data.labels import distinct_labels
 from metricfit.data.validation import check_weights
-from metricfit.messages import count, unknown
+from metricfit.messages import count, rows_from, unknown
 from metricfit.oracles.files.sources import Part
 from metricfit.oracles.settings import TUNED, Settings
 from metricfit.tables import csv_file
@@ -88,6 +88,8 @@ class Arrays(NamedTuple):
     #: Columns that were asked for besides: a key, and those that are only copied.
     key: Any = None
     kept: Mapping[str, Any] = {}
+    #: The number, in the table, of the first of these rows.
+    first: int = 0
 
 
 class ScoreFiles:
@@ -226,15 +228,14 @@ class ScoreFiles:
             copied = csv_file.read(self.path, list(dict.fromkeys(keep)), text=verbatim) if keep else {}
             yield self.arrays()._replace(key=keys, kept={name: copied[name] for name in keep})
             return
-        names, begun = [*self.columns, *self.others, *more], False
-        for table in self.table.batches(names, self._batch_rows(settings), nulls=names):
-            begun = True
+        names, first = [*self.columns, *self.others, *more], 0
+        parts = self.table.batches(names, self._batch_rows(settings), nulls=names)
+        for table in parts if self.n_rows else [self.table.whole(names)]:
+            with rows_from(first):
+                found = self._checked(table, len(table))
             kept = {name: table[name] for name in keep}
-            yield self._checked(table, len(table))._replace(key=key and table[key], kept=kept)
-        if not begun:
-            table = self.table.whole(names)
-            kept = {name: table[name] for name in keep}
-            yield self._checked(table, 0)._replace(key=key and table[key], kept=kept)
+            yield found._replace(key=key and table[key], kept=kept, first=first)
+            first += len(table)
 
     def _batch_rows(self, settings: Settings) -> int:
         return max(1, settings.batch_entries // len(self.columns))
