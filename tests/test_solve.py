@@ -376,6 +376,5 @@ def test_every_kind_of_decisions_that_is_not_told_apart_takes_its_most_probable_
     made = mf.optimize(proba, y, dear, limits, confusion=confusion).policy.decide(proba)
     of_kind = np.where(made < 2, proba[:, :2].argmax(axis=1), 2 + proba[:, 2:].argmax(axis=1))
     assert set(made.tolist()) == {0, 1, 2, 3}
-    assert (
-        np.count_nonzero(made != of_kind) <= 1
-    )  # calibration may exchange two classes that are nearly equally probable
+    # Calibration may exchange two classes that are nearly equally probable.
+    assert np.count_nonzero(made != of_kind) <= 1

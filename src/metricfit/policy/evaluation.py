@@ -53,9 +53,8 @@ def evidence_of(
     kept = any(MISSING in values for values in known.cells.values)
     given = sensitive_features
     if given is not None and not is_frame(given) and len(known.cells.names) == 1:
-        given = matching_columns(
-            known.cells.names, given
-        )  # an array without a name is the policy's attribute
+        # An array without a name is the policy's attribute.
+        given = matching_columns(known.cells.names, given)
     cells, codes = Cells.observe(given, len(chances), "cell" if kept else "error")
     axes = Axes(known.classes, known.decisions, cells)
     weights = check_weights(sample_weight, len(chances), allow_zero=True)
