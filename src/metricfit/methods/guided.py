@@ -74,6 +74,9 @@ class Guided(Method):
         plain = plain_losses(program, walk.oracle.margins)
         for loss in plain:  # counted first, so that even a small budget ends with the better of them
             guide.ask(loss)
+        # Solved before the limits are looked at, and so the same for all limits. Found with the rules of the rounds, the
+        # start of the polish would hang on the last bits of a limit.
+        free = guide.without_limits() if program.limits and not program.by_cell else None
         for last in guide.rounds():
             if program.limits:
                 yield last
@@ -90,7 +93,8 @@ class Guided(Method):
             return
         for loss in plain:
             yield walk.single(guide.ask(loss))
-        yield walk.single(guide.without_limits())
+        if free is not None:
+            yield walk.single(free)
         weights = weights_of(program, walk, argmax_loss(program))
         if not program.by_cell and len(weights) <= self.settings.most_weights:
             yield from self._polished(program, walk)
