@@ -111,6 +111,21 @@ def test_a_limit_changed_in_its_last_digits_changes_nothing(seed):
     assert abs(values[1] - values[0]) < 1e-3
 
 
+@pytest.mark.parametrize("seed", [0, 4])
+def test_nor_does_it_with_many_classes_that_are_hard_to_tell_apart(seed):
+    """Ten grades along one line: many rules are about as good, and a search may end at any of them."""
+    rng = np.random.default_rng(seed)
+    score = rng.normal(size=1200)
+    edges = np.quantile(rng.normal(size=4000), np.arange(1, 10) / 10)
+    y = np.digitize(score + 0.7 * rng.normal(size=1200), edges)
+    centres = np.quantile(rng.normal(size=4000), (np.arange(10) + 0.5) / 10)
+    proba = np.exp(-((score[:, None] - centres) ** 2) / 0.8)
+    proba /= proba.sum(axis=1, keepdims=True)
+    floor = np.mean(y[proba.argmax(axis=1) == 3] == 3) + 0.1
+    limits = [mf.precision(3) >= floor + e for e in (0.0, 1e-13, 1e-12, 1e-11)]
+    assert np.ptp([mf.optimize(proba, y, "g_mean", limit).value for limit in limits]) < 1e-3
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_classes_in_another_order_are_the_same_problem(seed):
     proba, y = bent(seed)

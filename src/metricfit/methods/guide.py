@@ -80,6 +80,8 @@ class Guide:
                 return
             if not attempt:
                 self.walk.guide = outcome
+            if self.program.value(outcome.best.u) >= self.program.highest_value - self.walk.tol:
+                return  # with these limits every mixture is worst, and which of them is returned means nothing
             mixture = self._counted(weights)
             self.last = self._judged(mixture, outcome, factor)
             self.agreed = self._agree(self.last)

@@ -74,8 +74,8 @@ class Guided(Method):
         plain = plain_losses(program, walk.oracle.margins)
         for loss in plain:  # counted first, so that even a small budget ends with the better of them
             guide.ask(loss)
-        # Solved before the limits are looked at, and so the same for all limits. Found with the rules of the rounds, the
-        # start of the polish would hang on the last bits of a limit.
+        # Solved before the limits are looked at, so the same for all of them. If it were solved with the rules of the
+        # rounds, this start of the polish would hang on the last bits of a limit.
         free = guide.without_limits() if program.limits and not program.by_cell else None
         for last in guide.rounds():
             if program.limits:
