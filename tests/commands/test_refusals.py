@@ -80,6 +80,10 @@ BAD_FITS = {
     "max calls": (["--max-calls", "0"], ["--max-calls", ">= 1"]),
     "max seconds": (["--max-seconds", "nan"], ["--max-seconds", "> 0"]),
     "option": (["--atribute", "region"], ["unknown option '--atribute', perhaps --attribute; see "]),
+    "option of another name": (
+        ["--constraint", "accuracy() >= 0.5"],
+        ["unknown option '--constraint', perhaps --subject-to; see "],
+    ),
     "dash": (["--subject-to", "-recall('fraud')<=-0.1"], ["begins with a dash as --option='-...'"]),
     "percent": (["--subject-to", "recall('fraud') >= 90%"], ["0.9 for 90 %"]),
     "sign": (["--subject-to", "recall('fraud') ≥ 0.9"], ["at character 17", "at least is written >="]),

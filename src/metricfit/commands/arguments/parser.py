@@ -15,6 +15,22 @@ from metricfit.commands import COMMANDS
 from metricfit.commands.errors import UsageError
 from metricfit.messages import brief
 
+# What other tools call these options: near in meaning, not in letters.
+ALSO_CALLED = MappingProxyType(
+    {
+        "--constraint": "--subject-to",
+        "--constraints": "--subject-to",
+        "--limit": "--subject-to",
+        "--metric": "--maximize",
+        "--objective": "--maximize",
+        "--output": "--out",
+        "--target": "--label",
+        "--sensitive-features": "--attribute",
+        "--group": "--attribute",
+        "--sample-weight": "--weight",
+    }
+)
+
 
 class Parser(argparse.ArgumentParser):
     """A parser that raises `UsageError` instead of leaving the process.
@@ -33,7 +49,9 @@ class Parser(argparse.ArgumentParser):
                 if word in self.needless:
                     self.error(f"{word} is not needed here: {self.needless[word]}")
                 if word not in self._option_string_actions:
-                    near = difflib.get_close_matches(word, self._option_string_actions, 1)
+                    meant = ALSO_CALLED.get(word)
+                    known = self._option_string_actions
+                    near = [meant] if meant in known else difflib.get_close_matches(word, known, 1)
                     self.error(f"unknown option {brief(word)}{f', perhaps {near[0]}' if near else ''}")
         return super().parse_known_args(args, namespace)
 
