@@ -291,7 +291,7 @@ def test_bad_probabilities_say_where(tmp_path, data, change, words):
         ({"sample_weight": np.r_[np.ones(N - 1), -1.0]}, "negative in 1 row .*counted from row 448"),
         ({"sensitive_features": {"y": ["a"] * 3}}, "'y'\" has 3|'y' has 3"),
         ({"classes": ("blue", "green")}, "names 2 classes but proba has 3 columns"),
-        ({"y": np.zeros(N)}, "distinct labels"),
+        ({"y": np.zeros(N)}, "1 distinct label "),
     ],
 )
 def test_bad_labels_attributes_and_weights(tmp_path, data, options, words):
