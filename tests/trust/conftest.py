@@ -12,7 +12,7 @@ from metricfit.data.rows import Rows
 from metricfit.oracles import PluginOracle
 from metricfit.problem import Problem
 from metricfit.solving.door import DEFAULTS, solve
-from metricfit.trust.path import Path
+from metricfit.trust.confidence.path import Path
 
 
 @pytest.fixture(scope="session")

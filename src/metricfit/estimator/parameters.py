@@ -11,7 +11,7 @@ from metricfit.data.attributes import UNSEEN_RULES
 from metricfit.messages import unknown
 from metricfit.options import check_options, check_switches, threads
 from metricfit.policy.mixture import RANDOMIZE
-from metricfit.trust.confidence import check_confidence
+from metricfit.trust.confidence.confirmation import check_confidence
 
 ORACLES = ("plugin", "retrain")
 

@@ -12,7 +12,7 @@ from metricfit.data.axes import Axes
 from metricfit.functions.binding import Binding
 from metricfit.messages import brief, unknown
 from metricfit.metrics import Constraint, Metric, parse
-from metricfit.metrics.parse import character_of
+from metricfit.metrics.text.parse import character_of
 from metricfit.options import CONFUSIONS
 from metricfit.oracles.base import Counting
 from metricfit.problem import Problem

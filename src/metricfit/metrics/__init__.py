@@ -25,7 +25,6 @@ from metricfit.metrics.means import (
     q_mean,
 )
 from metricfit.metrics.overlap import f1, f_beta, jaccard, macro_f1
-from metricfit.metrics.parse import parse
 from metricfit.metrics.per_class import (
     accuracy,
     coverage,
@@ -37,6 +36,7 @@ from metricfit.metrics.per_class import (
     specificity,
 )
 from metricfit.metrics.registry import METRICS
+from metricfit.metrics.text.parse import parse
 
 __all__ = [
     "METRICS",

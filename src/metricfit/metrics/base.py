@@ -24,7 +24,7 @@ from metricfit.functions.nonlinear import SUM_ERROR, Product, Quotient
 from metricfit.functions.sums import Sum
 from metricfit.messages import brief
 from metricfit.metrics.constraint import Constraint, compare
-from metricfit.metrics.text import finite, number, plain_slice, slice_text
+from metricfit.metrics.text.words import finite, number, plain_slice, slice_text
 from metricfit.types import FloatArray
 
 

@@ -24,7 +24,7 @@ from metricfit.messages import brief
 from metricfit.metrics.base import Absolute, Combination, Divided, Metric, Sliced, Times
 from metricfit.metrics.rates import Extreme, Named
 from metricfit.metrics.recorded import recorded
-from metricfit.metrics.text import attributes, finite, number
+from metricfit.metrics.text.words import attributes, finite, number
 
 Over = str | Sequence[str]
 To = Literal["overall", "pairs", "mean"]

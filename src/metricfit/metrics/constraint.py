@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from metricfit.messages import brief, cut
-from metricfit.metrics.text import finite, number
+from metricfit.metrics.text.words import finite, number
 
 if TYPE_CHECKING:
     from metricfit.metrics.base import Metric

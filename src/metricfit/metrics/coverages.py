@@ -19,7 +19,7 @@ from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.rates import COVERAGES, Composed, Distance
 from metricfit.metrics.recorded import recorded
-from metricfit.metrics.text import finite
+from metricfit.metrics.text.words import finite
 from metricfit.types import FloatArray, Label
 
 Target = str | Sequence[float] | Mapping[Label, float]

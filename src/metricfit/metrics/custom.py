@@ -24,8 +24,8 @@ from metricfit.functions.expression import NO_THETA, Node, Theta
 from metricfit.functions.linear import Linear
 from metricfit.messages import brief
 from metricfit.metrics.base import Metric
-from metricfit.metrics.parse import parse
-from metricfit.metrics.text import finite
+from metricfit.metrics.text.parse import parse
+from metricfit.metrics.text.words import finite
 from metricfit.types import FloatArray
 
 Function = Callable[[FloatArray], float]

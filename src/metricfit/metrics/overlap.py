@@ -23,7 +23,7 @@ from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.rates import Mean, Rates
 from metricfit.metrics.recorded import recorded
-from metricfit.metrics.text import finite, number
+from metricfit.metrics.text.words import finite, number
 from metricfit.types import Label
 
 Average = Literal["macro", "weighted"]

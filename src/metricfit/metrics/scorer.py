@@ -17,7 +17,7 @@ from metricfit.data.validation import check_weights
 from metricfit.functions.binding import Binding
 from metricfit.metrics.base import Metric
 from metricfit.metrics.constraint import Constraint
-from metricfit.metrics.parse import constraint_of
+from metricfit.metrics.text.parse import constraint_of
 from metricfit.types import FloatArray
 
 PASSED = ("sample_weight", "sensitive_features")

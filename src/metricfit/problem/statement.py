@@ -9,7 +9,7 @@ from metricfit.data.axes import Axes
 from metricfit.functions.binding import Binding
 from metricfit.functions.sums import negative
 from metricfit.metrics import Constraint, Metric, custom, parse
-from metricfit.metrics.parse import constraint_of
+from metricfit.metrics.text.parse import constraint_of
 from metricfit.problem.limit import Limit
 from metricfit.problem.program import Program
 from metricfit.types import FloatArray

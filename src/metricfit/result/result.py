@@ -21,7 +21,7 @@ from metricfit.problem import Problem
 from metricfit.result.groups import Groups, group_frame
 from metricfit.result.notebook import html
 from metricfit.result.records import Calibrated, ConstraintRecord, Deterministic, Origin
-from metricfit.trust.confidence import Confidence
+from metricfit.trust.confidence.confirmation import Confidence
 from metricfit.trust.judgement import Judgement
 
 

@@ -28,7 +28,7 @@ from metricfit.solving.door import solve
 from metricfit.solving.new_rows import confirmed, confirmed_by_folds, with_expected
 from metricfit.solving.unseen import with_overall
 from metricfit.trust.by_folds import EVEN
-from metricfit.trust.confidence import check_confidence
+from metricfit.trust.confidence.confirmation import check_confidence
 from metricfit.trust.held_out import frozen_share, kept_apart
 
 

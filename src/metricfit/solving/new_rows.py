@@ -23,11 +23,11 @@ from metricfit.solving.door import DEFAULTS, solve
 from metricfit.solving.policy_search import search
 from metricfit.solving.provenance import judge_of, judging_rows, provenance_of
 from metricfit.trust.by_folds import confirm_by_folds
-from metricfit.trust.confidence import confirm
+from metricfit.trust.confidence.confirmation import confirm
+from metricfit.trust.confidence.path import Refit
 from metricfit.trust.decided import Decided
 from metricfit.trust.expected import expected
 from metricfit.trust.judgement import judge
-from metricfit.trust.path import Refit
 
 #: In each fold, a search on counted labels takes time in proportion to the rows: with 1,000,000 x 10, eleven times as
 #: long as the solve itself. A sample of 50,000 rows gives the same values within its intervals.

@@ -17,7 +17,7 @@ from metricfit.problem import Problem, Program
 from metricfit.result import Result
 from metricfit.solving.answer import policy_of
 from metricfit.solving.indifference import told_apart
-from metricfit.trust.preferred import kept_directly, preferred
+from metricfit.solving.preferred import kept_directly, preferred
 from metricfit.types import FloatArray
 
 

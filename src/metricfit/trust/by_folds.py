@@ -27,14 +27,14 @@ from metricfit.exceptions import InfeasibleError, UnconfirmedError
 from metricfit.intervals import Evidence, estimate
 from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
-from metricfit.trust.claims import Claim, claims
-from metricfit.trust.confidence import Confidence, ConstraintConfidence
+from metricfit.trust.claims.claim import Claim, claims
+from metricfit.trust.claims.room import room_by_row, room_of
+from metricfit.trust.confidence.confirmation import Confidence, ConstraintConfidence
+from metricfit.trust.confidence.path import ROUNDING, Limits, Refit
 from metricfit.trust.decided import Decided
 from metricfit.trust.expected import FOLDS, deal, parts_of
 from metricfit.trust.held_out import check_rows
 from metricfit.trust.judgement import Judgement, judge
-from metricfit.trust.path import ROUNDING, Limits, Refit
-from metricfit.trust.room_of_claims import room_by_row, room_of
 from metricfit.types import BoolArray, FloatArray
 
 #: The highest confidence that is judged by folds; a lower one is treated as this one.

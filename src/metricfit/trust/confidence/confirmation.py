@@ -7,8 +7,8 @@ of its claims' p-values, so several constraints cost no confidence. Nor do sever
 the first one that fails. The boldest policy that passed is returned.
 
 If the tuning rows do not predict well which policy to begin with, limits that oppose each other are tested from both
-ends of a line of policies (`metricfit.trust.opposed`), or several starts divide the error probability between them. The
-path from a start then continues with the part of that start alone: it is chosen by the test results.
+ends of a line of policies (`metricfit.trust.confidence.opposed`), or several starts divide the error probability
+between them. The path from a start then continues with the part of that start alone: it is chosen by the test results.
 
 A confidence of one half asks for no caution: see `metricfit.trust.by_folds`.
 """
@@ -26,13 +26,13 @@ from metricfit.intervals import estimate
 from metricfit.messages import count
 from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
-from metricfit.trust.claims import claims
+from metricfit.trust.claims.claim import claims
+from metricfit.trust.claims.p_values import Tested, p_value
+from metricfit.trust.confidence.opposed import HALF, Line, line_of
+from metricfit.trust.confidence.path import BOLDEST, Path, Refit, each_tested
+from metricfit.trust.confidence.starts import SETTINGS, Rehearsal, Start
+from metricfit.trust.confidence.unconfirmed import unconfirmed
 from metricfit.trust.decided import Decided
-from metricfit.trust.opposed import HALF, Line, line_of
-from metricfit.trust.p_values import Tested, p_value
-from metricfit.trust.path import BOLDEST, Path, Refit, each_tested
-from metricfit.trust.starts import SETTINGS, Rehearsal, Start
-from metricfit.trust.unconfirmed import unconfirmed
 from metricfit.types import FloatArray
 
 # Bisection steps between the limit and the estimate in the search for a confidence bound.

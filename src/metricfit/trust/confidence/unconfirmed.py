@@ -10,12 +10,12 @@ import numpy as np
 from metricfit.data.confusion import Confusion
 from metricfit.exceptions import UnconfirmedError
 from metricfit.metrics.constraint import Constraint
-from metricfit.trust.claims import Claim, GapClaim, RateClaim, claims
+from metricfit.trust.claims.claim import Claim, GapClaim, RateClaim, claims
+from metricfit.trust.claims.p_values import Tested
+from metricfit.trust.claims.room import room_by_row, room_of
+from metricfit.trust.confidence.path import Path
+from metricfit.trust.confidence.starts import SETTINGS, Rehearsal
 from metricfit.trust.decided import Decided
-from metricfit.trust.p_values import Tested
-from metricfit.trust.path import Path
-from metricfit.trust.room_of_claims import room_by_row, room_of
-from metricfit.trust.starts import SETTINGS, Rehearsal
 from metricfit.types import FloatArray
 
 # The number of rows is that with which a policy passes in this share of simulated samples.

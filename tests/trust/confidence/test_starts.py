@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.trust.confidence import begin
+from metricfit.trust.confidence.confirmation import begin
 
 
 def test_one_limit_needs_one_start(path_of):
@@ -18,7 +18,7 @@ def test_one_limit_needs_one_start(path_of):
 
 def test_without_a_line_limits_that_oppose_each_other_have_several_starts(monkeypatch, path_of):
     """A policy between the two limits is about three standard errors of the kept rows away from both."""
-    monkeypatch.setattr("metricfit.trust.confidence.line_of", lambda rehearsal, best: None)
+    monkeypatch.setattr("metricfit.trust.confidence.confirmation.line_of", lambda rehearsal, best: None)
     limits = [mf.recall(1) >= 0.5, mf.coverage(1) <= 0.35]
     path = path_of(limits, 500, 1500, seed=3)
     found = begin(path)

@@ -18,11 +18,11 @@ import numpy as np
 from metricfit.exceptions import InfeasibleError
 from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
-from metricfit.trust.claims import Claim, GapClaim, SmoothClaim
+from metricfit.trust.claims.claim import Claim, GapClaim, SmoothClaim
+from metricfit.trust.claims.p_values import p_value
+from metricfit.trust.claims.room import room_metric, room_of
+from metricfit.trust.confidence.starts import SETTINGS, Rehearsal, Start
 from metricfit.trust.decided import Decided
-from metricfit.trust.p_values import p_value
-from metricfit.trust.room_of_claims import room_metric, room_of
-from metricfit.trust.starts import SETTINGS, Rehearsal, Start
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 # From one policy of a line to the next, limits move by STEP standard errors on the held-out rows, or by FASTER times

@@ -9,9 +9,9 @@ import metricfit as mf
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.intervals import Evidence
-from metricfit.trust.claims import claims
+from metricfit.trust.claims.claim import claims
+from metricfit.trust.claims.room import room_by_row, room_metric, room_of
 from metricfit.trust.decided import Decided
-from metricfit.trust.room_of_claims import room_by_row, room_metric, room_of
 
 
 def some_rows(n: int = 900, weighted: bool = False) -> Rows:

@@ -7,9 +7,9 @@ import pytest
 
 import metricfit as mf
 from metricfit.exceptions import UnconfirmedError
-from metricfit.trust.confidence import begin
-from metricfit.trust.opposed import Line
-from metricfit.trust.starts import Start
+from metricfit.trust.confidence.confirmation import begin
+from metricfit.trust.confidence.opposed import Line
+from metricfit.trust.confidence.starts import Start
 
 LIMITS = [mf.recall(1) >= 0.5, mf.coverage(1) <= 0.35]
 

@@ -8,10 +8,10 @@ from scipy import stats
 
 import metricfit as mf
 from metricfit.data.rows import Rows
-from metricfit.trust.claims import claims
+from metricfit.trust.claims.claim import claims
+from metricfit.trust.claims.lots import Lots
+from metricfit.trust.claims.p_values import p_value
 from metricfit.trust.decided import Decided
-from metricfit.trust.lots import Lots
-from metricfit.trust.p_values import p_value
 
 
 def rows(seed: int, size: int = 60, group: bool = False) -> Rows:

@@ -12,7 +12,7 @@ import numpy as np
 
 from metricfit.intervals.estimate import standard_error
 from metricfit.oracles.samples import SEED
-from metricfit.trust.bounded_means import (
+from metricfit.trust.claims.bounded_means import (
     at_most,
     bentkus,
     betting,
@@ -21,9 +21,9 @@ from metricfit.trust.bounded_means import (
     both,
     normal,
 )
-from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
+from metricfit.trust.claims.claim import Claim, GapClaim, RateClaim, SmoothClaim
+from metricfit.trust.claims.lots import Lots
 from metricfit.trust.decided import Decided
-from metricfit.trust.lots import Lots
 from metricfit.types import FloatArray
 
 # `_with_share` stops when its bound is at most CLOSE times the largest p-value found or NEGLIGIBLE times the allowed

@@ -17,13 +17,13 @@ import numpy as np
 
 from metricfit.exceptions import InfeasibleError
 from metricfit.metrics.constraint import Constraint
-from metricfit.trust.claims import Claim, claims
+from metricfit.trust.claims.claim import Claim, claims
+from metricfit.trust.claims.room import RowRooms, room_by_row, room_metric, room_of
 from metricfit.trust.decided import Decided
-from metricfit.trust.room_of_claims import RowRooms, room_by_row, room_metric, room_of
 from metricfit.types import BoolArray, FloatArray
 
 if TYPE_CHECKING:
-    from metricfit.trust.path import Path
+    from metricfit.trust.confidence.path import Path
 
 
 @dataclass(frozen=True)

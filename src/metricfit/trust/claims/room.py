@@ -21,7 +21,7 @@ from metricfit.intervals.evidence import Evidence
 from metricfit.intervals.influence import taken_apart
 from metricfit.intervals.rates import Rate
 from metricfit.metrics.rates import Written
-from metricfit.trust.claims import Claim, GapClaim, RateClaim, SmoothClaim
+from metricfit.trust.claims.claim import Claim, GapClaim, RateClaim, SmoothClaim
 from metricfit.trust.decided import Decided
 from metricfit.types import BoolArray, FloatArray, IntArray
 
@@ -54,7 +54,7 @@ def room_metric(claim: Claim, axes: Axes, margins: FloatArray) -> Room | None:
     Examples
     --------
     >>> import metricfit as mf
-    >>> from metricfit.trust.claims import claims
+    >>> from metricfit.trust.claims.claim import claims
     >>> axes, margins = Axes((0, 1)), np.array([[0.5, 0.5]])
     >>> room = room_metric(claims(mf.precision(1) >= 0.5, axes, margins)[0], axes, margins)
     >>> confusion = mf.Confusion.from_predictions([0, 0, 1, 1], [0, 1, 1, 1])
@@ -99,7 +99,7 @@ def room_by_row(claim: Claim, decided: Decided, proba: FloatArray) -> RowRooms |
     --------
     >>> import metricfit as mf
     >>> from metricfit.oracles import Rows
-    >>> from metricfit.trust.claims import claims
+    >>> from metricfit.trust.claims.claim import claims
     >>> rows = Rows.of(np.eye(2)[[0, 1, 1, 1]], np.array([0, 0, 1, 1]))
     >>> claim = claims(mf.precision(1) >= 0.5, rows.axes, rows.margins())[0]
     >>> each = room_by_row(claim, Decided(rows, rows.proba), rows.proba)

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from metricfit.trust.bounded_means import at_most, bentkus, betting, binomial, binomial_gap, both, normal
+from metricfit.trust.claims.bounded_means import (
+    at_most,
+    bentkus,
+    betting,
+    binomial,
+    binomial_gap,
+    both,
+    normal,
+)
 
 
 def test_binomial_by_hand():

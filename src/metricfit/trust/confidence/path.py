@@ -15,10 +15,10 @@ from metricfit.intervals import Evidence, estimate
 from metricfit.intervals.estimate import standard_error
 from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
-from metricfit.trust.claims import claims
+from metricfit.trust.claims.claim import claims
+from metricfit.trust.claims.lots import Lots
+from metricfit.trust.claims.p_values import Tested, p_value
 from metricfit.trust.decided import Decided
-from metricfit.trust.lots import Lots
-from metricfit.trust.p_values import Tested, p_value
 from metricfit.types import FloatArray
 
 # A step of the path is FASTER times the present tightening, but at least BOLDER. Below 0 the limits are looser than

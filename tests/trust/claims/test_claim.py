@@ -10,9 +10,9 @@ import metricfit as mf
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.rows import Rows
-from metricfit.trust.claims import GapClaim, RateClaim, SmoothClaim, claims
+from metricfit.trust.claims.claim import GapClaim, RateClaim, SmoothClaim, claims
+from metricfit.trust.claims.p_values import p_value
 from metricfit.trust.decided import Decided
-from metricfit.trust.p_values import p_value
 
 AXES = Axes((0, 1, 2), (), Cells(("sex",), (("F",), ("M",))))
 EVEN = np.full((2, 3), 1 / 6)

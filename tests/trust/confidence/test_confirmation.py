@@ -14,10 +14,10 @@ import metricfit as mf
 from metricfit.exceptions import UnconfirmedError
 from metricfit.oracles import Rows
 from metricfit.problem import Problem
-from metricfit.trust.confidence import confirm
+from metricfit.trust.confidence.confirmation import confirm
+from metricfit.trust.confidence.path import most_cautious
 from metricfit.trust.decided import Decided
 from metricfit.trust.held_out import FROZEN_SHARES, kept_apart
-from metricfit.trust.path import most_cautious
 
 
 def population(n: int, seed: int):
