@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 import metricfit as mf
 from metricfit.oracles import PluginOracle, Rows
@@ -39,6 +40,8 @@ BAD_PROBA = {
         PROBA[None],
         r"proba must have two dimensions, rows and classes; got shape \(1, 4, 3\)",
     ),
+    "one of two columns": (PROBA[:, :1], r"proba has one column; .*column_stack\(\[1 - p, p\]\)"),
+    "sparse": (csr_array(PROBA), r"proba must be a two-dimensional array.*pass proba.toarray\(\)"),
     "text": ([["a", "b", "c"]] * 4, "proba must be a two-dimensional array of numbers"),
     "complex": (PROBA * 1j, "proba must be a two-dimensional array of numbers"),
     "no rows": (np.zeros((0, 3)), "proba has no rows; pass at least one row"),
@@ -51,7 +54,7 @@ BAD_PROBA = {
 def test_bad_probabilities(name):
     proba, message = BAD_PROBA[name]
     with pytest.raises(ValueError, match=message):
-        mf.optimize(proba, Y[: len(proba)], "accuracy")
+        mf.optimize(proba, Y[: np.shape(proba)[0]], "accuracy")
 
 
 BAD_LABELS = {
