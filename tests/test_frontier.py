@@ -284,6 +284,7 @@ def test_shared_constraints_are_kept_at_every_level(data):
         (mf.precision("fraud"), 1, "at least 2"),
         (mf.precision("fraud"), [float("nan")], "finite"),
         (mf.precision("fraud"), 0.5, r"must be a list of limits, got 0.5; one limit is \[0.5\]"),
+        (mf.precision("fraud"), "0.5", r"must be a list of limits, got '0.5'; one limit is \[0.5\]"),
         ([mf.precision("fraud"), mf.recall("fraud")], [[0.5]], "a list for each"),
     ],
 )

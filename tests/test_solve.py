@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 import metricfit as mf
 from metricfit.oracles import PluginOracle, Rows
@@ -39,6 +40,8 @@ BAD_PROBA = {
         PROBA[None],
         r"proba must have two dimensions, rows and classes; got shape \(1, 4, 3\)",
     ),
+    "one of two columns": (PROBA[:, :1], r"proba has one column; .*column_stack\(\[1 - p, p\]\)"),
+    "sparse": (csr_array(PROBA), r"proba must be a two-dimensional array.*pass proba.toarray\(\)"),
     "text": ([["a", "b", "c"]] * 4, "proba must be a two-dimensional array of numbers"),
     "complex": (PROBA * 1j, "proba must be a two-dimensional array of numbers"),
     "no rows": (np.zeros((0, 3)), "proba has no rows; pass at least one row"),
@@ -51,7 +54,7 @@ BAD_PROBA = {
 def test_bad_probabilities(name):
     proba, message = BAD_PROBA[name]
     with pytest.raises(ValueError, match=message):
-        mf.optimize(proba, Y[: len(proba)], "accuracy")
+        mf.optimize(proba, Y[: np.shape(proba)[0]], "accuracy")
 
 
 BAD_LABELS = {
@@ -347,8 +350,8 @@ def test_rows_get_the_most_probable_of_the_classes_that_a_problem_does_not_tell_
     result = mf.optimize(data.proba, data.y, objective, limits, confusion=confusion)
     shares = result.policy.decision_proba(data.proba)
     fraud = result.policy.axes.classes.index("fraud")
-    assert result.policy.calibration is None  # these probabilities are right as they are
-    others = np.delete(data.proba, fraud, axis=1)
+    trusted = data.proba if result.policy.calibration is None else result.policy.calibration(data.proba)
+    others = np.delete(trusted, fraud, axis=1)
     found = np.delete(shares, fraud, axis=1)
     clear = np.diff(np.sort(others, axis=1)[:, -2:], axis=1)[:, 0] > 1e-3
     left = found.sum(axis=1)

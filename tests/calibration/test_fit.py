@@ -11,6 +11,7 @@ from calibration.generated import log_loss, right, softmax, wrong
 
 from metricfit.calibration import SETTINGS, Calibration, fit
 from metricfit.calibration.curves import order_of
+from metricfit.calibration.folds import fold_rows
 
 N = 6000
 
@@ -161,6 +162,34 @@ def test_numbers_of_classes_do_not_matter(shape):
     np.testing.assert_allclose(one(given)[:, order], other(given[:, order]), atol=1e-5)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_rows_and_classes_does_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    proba, labels = right(300, 3, seed)
+    given = wrong(proba, steepness=0.75, bias=np.array([0.0, -0.3, 0.2]))
+    weights = rng.choice([0.0, 1.0, 2.0], 300)
+    cells = rng.integers(0, 2, 300)
+    one, report = fit(given, labels, weights, cells, 2)
+    for _ in range(4):
+        rows, classes = rng.permutation(300), rng.permutation(3)
+        moved = given[rows][:, classes], np.argsort(classes)[labels][rows], weights[rows], 1 - cells[rows]
+        other, again = fit(*moved, 2)
+        assert again.family == report.family
+        np.testing.assert_allclose(other(moved[0], moved[3]), one(given, cells)[rows][:, classes], atol=1e-5)
+
+
+def test_rows_that_are_alike_share_folds_in_any_order():
+    votes = np.array([[0.6, 0.4, 0.0], [0.4, 0.6, 0.0], [0.2, 0.2, 0.6]])
+    rng = np.random.default_rng(0)
+    proba, labels = votes[rng.integers(0, 3, 90)], rng.integers(0, 3, 90)
+
+    def content(order):
+        rows = fold_rows(proba[order], labels[order], None, None, 1000, 5)
+        return np.column_stack([rows.proba, rows.labels])
+
+    np.testing.assert_array_equal(content(np.arange(90)), content(rng.permutation(90)))
+
+
 def test_cells_get_their_own_and_shrink():
     proba, labels = right(4000, 2)
     cells = np.random.default_rng(5).integers(0, 2, 4000)
@@ -224,7 +253,8 @@ def test_bad_input(given):
         assert (made >= 0).all()
         np.testing.assert_allclose(made.sum(axis=1), 1, atol=1e-5)
     assert np.isfinite([report.log_loss_before, report.log_loss_after]).all()
-    assert report.log_loss_after <= report.log_loss_before + 0.02
+    # With a dozen rows the losses of held-out rows differ by chance from one choice of folds to the next.
+    assert report.log_loss_after <= report.log_loss_before + 0.02 + 1 / max(len(labels), 1)
 
 
 def test_a_model_against_the_labels_turns_flat_not_upside_down():

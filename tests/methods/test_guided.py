@@ -268,7 +268,7 @@ def test_a_group_without_rows_of_a_class_gives_the_class_up_under_predictive_par
     assert found.value >= np.mean(plain == y) - 1e-12
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3])
+@pytest.mark.parametrize("seed", [0, 3, 5])
 def test_labels_do_not_mix_the_rules_of_the_guide_anew(seed):
     """The lowest recall needs a mixture of several rules: labels would find fewer that are as good by luck."""
     random = np.random.default_rng(seed)

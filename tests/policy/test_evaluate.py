@@ -27,6 +27,19 @@ def test_values_are_those_of_the_expected_confusion():
     assert ((frame["low"] < frame["value"]) & (frame["value"] < frame["high"])).all()
 
 
+def test_the_precision_of_a_class_that_is_never_decided_breaks_no_limit():
+    """The same rows must not be judged in two ways: a limit that holds in the result is not missed by its policy."""
+    floor = mf.precision(2) >= 0.5
+    proba, y = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]] * 300), np.array([0, 1] * 299 + [2, 2])
+    result = mf.optimize(proba, y, "accuracy", [floor], expect=True)
+    assert result.policy.decision_proba(proba)[:, 2].sum() == 0
+    assert result.constraints[0].violation <= 0
+    judged = (result.counted.constraints[0], result.expected.constraints[0])
+    assert [(np.isnan(one.value), one.outlook) for one in judged] == [(True, "kept")] * 2
+    frame = result.policy.evaluate(proba, y, floor)
+    assert frame.loc[0, ["value", "low", "high"]].isna().all()
+
+
 def test_by_group():
     frame = POLICY.evaluate(PROBA, Y, "recall(1)", sensitive_features={"sex": SEX}, by="sex")
     assert frame["group"].tolist() == ["all", "F", "M"]
@@ -69,6 +82,7 @@ def test_weights_count():
 def test_the_default_is_what_was_asked(tmp_path):
     result = mf.optimize(PROBA, Y, "g_mean", ["recall(1) >= 0.8"])
     assert result.policy.provenance["rows"] == 600
+    assert tuple(result.policy.provenance["classes"]) == result.policy.axes.classes
     result.policy.save(tmp_path / "p.json")
     frame = mf.Policy.load(tmp_path / "p.json").evaluate(PROBA, Y)
     assert frame["metric"].tolist() == ["g_mean()", "recall(1)"]

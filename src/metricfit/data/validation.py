@@ -230,6 +230,11 @@ def check_proba(
         )
     if columns == 0:
         raise ValueError(f"{name} has no columns; pass one column per class")
+    if columns == 1 and np.any(np.abs(array - 1) > HALF_SUM_TOLERANCE):
+        raise ValueError(
+            f"{name} has one column; pass one column per class. For the probability p of the second of two classes "
+            f"that is np.column_stack([1 - p, p])"
+        )
     if rows == 0 and not allow_empty:
         raise ValueError(f"{name} has no rows; pass at least one row")
     if array.dtype in (np.float32, np.float64):
@@ -269,8 +274,9 @@ def _as_numbers(proba: Any, name: str) -> FloatArray:
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be a two-dimensional array of numbers: {error}") from error
     if array.dtype.kind not in "fiub":
+        dense = f"; pass {name}.toarray()" if hasattr(proba, "toarray") else ""
         raise ValueError(
-            f"{name} must be a two-dimensional array of numbers; got {type(proba).__name__} of {array.dtype}"
+            f"{name} must be a two-dimensional array of numbers; got {type(proba).__name__} of {array.dtype}{dense}"
         )
     return array
 

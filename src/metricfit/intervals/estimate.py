@@ -109,8 +109,14 @@ def estimate(
 
 
 def standard_error(metric: Metric, seen: Evidence) -> float:
-    """Return the standard error of a metric's value; for a largest of several, that of the largest one."""
-    pieces = taken_apart(metric, seen)
+    """Return the standard error of a metric's value; for a largest of several, that of the largest one.
+
+    It is 0 for a rate of no rows, which nothing varies.
+    """
+    try:
+        pieces = taken_apart(metric, seen)
+    except Undefined:
+        return 0.0
     chosen = pieces.influences[[int(np.argmax(pieces.values))]]
     return float(np.sqrt(variances(chosen, seen)[0]))
 

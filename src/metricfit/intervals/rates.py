@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricfit.data.axes import Axes
+from metricfit.exceptions import Undefined
 from metricfit.functions.binding import Binding
 from metricfit.functions.linear import Linear
 from metricfit.functions.matrices import dense
@@ -100,7 +101,8 @@ def of_groups(metric: Metric, seen: Evidence) -> tuple[int, FloatArray, FloatArr
     """Return a sign, and values and influences of functions: the metric is the sign times the largest of these.
 
     None for other metrics than rates and comparisons of rates over groups. A rate is one function, a disparity the
-    largest of differences, a worst rate that of all rates; functions clearly below another one are left out.
+    largest of differences, a worst rate that of all rates; functions clearly below another one are left out. Raises
+    `Undefined` for a rate of no rows, such as the precision of a class that is never decided: limits take it for no 0.
 
     Examples
     --------
@@ -115,8 +117,12 @@ def of_groups(metric: Metric, seen: Evidence) -> tuple[int, FloatArray, FloatArr
     metric, binding = _unwrapped(metric, binding)
     if isinstance(metric, Rates):
         rates = rates_of(metric, binding)
-        found = rates[0].on(seen) if len(rates) == 1 else None
-        return None if found is None else (1, np.array([found[0]]), found[1][None])
+        if len(rates) != 1:
+            return None
+        found = rates[0].on(seen)
+        if found is None:
+            raise Undefined(f"undefined{binding.where()}: no rows to take a share of")
+        return 1, np.array([found[0]]), found[1][None]
     if isinstance(metric, Worst):
         sign = -1 if metric.direction >= 0 else 1
         near = _near_the_largest(((sign * v, sign * i) for v, i in _of_each(metric, binding, seen)), seen)

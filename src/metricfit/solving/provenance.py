@@ -47,6 +47,7 @@ def provenance_of(problem: Problem, oracle: OracleBase, result: Result) -> dict[
         "method": result.method,
         "status": result.status,
         "rows": oracle.n_rows,
+        "classes": list(oracle.axes.classes),
         "metricfit": metricfit.__version__,
         "alone": None
         if result.deterministic is None

@@ -45,7 +45,7 @@ def grid_of(levels: Any, traded: Sequence[Constraint]) -> list[list[float]]:
         raise ValueError(f"levels must have a list for each of {len(traded)} constraints, got {len(given)}")
     found = []
     for constraint, some in zip(traded, given, strict=True):
-        if not isinstance(some, Iterable):
+        if not isinstance(some, Iterable) or isinstance(some, str):
             raise ValueError(
                 f"levels of {constraint.metric} must be a list of limits, got {some!r}; one limit is [{some}]"
             )

@@ -102,6 +102,8 @@ def test_bare_names_are_calls(name):
         ("abs", "unknown metric 'abs'"),
         ("recall(0) +", "invalid syntax"),
         ("recall(0); recall(1)", "invalid syntax"),
+        ("precision('a')=.9", "a limit is written <= or >="),
+        ("recall(c=0) = 0.9", "a limit is written <= or >="),
         ("recall('\\d')", "invalid escape sequence"),
         ("recall(0", "never closed"),
         ("", "expected the text of a metric"),

@@ -137,6 +137,8 @@ def _syntax(text: str, error: BaseException) -> str:
         return getattr(error, "msg", "")
     end = ", the end" if place > len(text.rstrip()) else ""
     hint = next((f"; {told}" for sign, told in HINTS.items() if sign in text), "")
+    if not hint and text[place - 1 : place] == "=" and "=" not in text[place : place + 1]:
+        hint = "; a limit is written <= or >="
     return f"{getattr(error, 'msg', '')} at character {place}{end}{hint}"
 
 
