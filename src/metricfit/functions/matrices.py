@@ -64,6 +64,8 @@ def by_columns(matrix: Any) -> ByColumns:
     >>> listed.indptr, listed.indices, listed.data
     ([0, 1, 3], [1, 0, 1], [3.0, 2.0, 4.0])
     """
+    if isinstance(matrix, ByColumns):
+        return matrix
     if isinstance(matrix, np.ndarray):
         column, row = np.nonzero(matrix.T)
         starts, values = np.searchsorted(column, np.arange(matrix.shape[1] + 1)), matrix[row, column]

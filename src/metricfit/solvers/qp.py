@@ -34,10 +34,10 @@ def minimise(
 
     Parameters
     ----------
-    quadratic : array or sparse matrix
+    quadratic : array, sparse matrix or ByColumns
         Its upper triangle.
     linear, right : arrays
-    system : array or sparse matrix
+    system : array, sparse matrix or ByColumns
     equations : int
         How many of the first rows hold with equality.
 
