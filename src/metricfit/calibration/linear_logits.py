@@ -11,7 +11,7 @@ Families are masks: which parameters are free, and the ridge of each.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -196,6 +196,7 @@ class Full:
 Core = Diagonal | Full
 
 
+@cache
 def _places(n: int) -> IntArray:
     """Return where each entry of a symmetric matrix stands in its upper triangle."""
     place = np.empty((n, n), dtype=np.intp)
