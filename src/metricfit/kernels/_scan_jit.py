@@ -25,18 +25,19 @@ def moving_rows(
     members, at, rows, left, weight, won, lost,
 ):  # fmt: skip
     """Write the rows that a weight moves and return their number."""
-    count, equal, sure = 0, 1.0 / decisions.size, 1.0 - trust
+    count, equal, sure = np.uintp(0), 1.0 / decisions.size, 1.0 - trust
     named = match[decision]
+    # Unsigned places: numba asks of all others whether they count from the end.
     for i in range(members.size):
-        r = members[i]
-        a = cell[r] if cell.size else 0
+        r = np.uintp(members[i])
+        a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         other, leaves = best[r], np.int64(decisions[r])
         if leaves == decision:
             other = -np.inf
             for j in range(column.size):
                 score = slope[a, j] * table[r, column[j]] + offset[a, j]
-                if score >= other and j != decision:
-                    other, leaves = score, j
+                better = (score >= other) & (j != decision)
+                other, leaves = score if better else other, j if better else leaves
         constant = offset[a, decision]
         score = slope[a, decision] * own[r] + constant
         if rate.size == 0:
@@ -56,8 +57,8 @@ def moving_rows(
             right += trust * proba[r, named] if named >= 0 else 0.0
             other_right += trust * proba[r, given] if given >= 0 else 0.0
         won[count], lost[count] = w * right, w * other_right
-        count += 1
-    return count
+        count += np.uintp(1)
+    return np.int64(count)
 
 
 @njit
