@@ -110,7 +110,8 @@ class Diagonal:
         weighted = q * weights[:, None].astype(q.dtype)
         slope = q * centred
         mean = np.einsum("ij->i", slope)
-        total, moved = weighted.sum(axis=0), np.einsum("ij,ij->j", weighted, centred)
+        # The same sums as those of `sum(axis=0)`, which takes three times as long for short rows.
+        total, moved = np.einsum("ij->j", weighted), np.einsum("ij,ij->j", weighted, centred)
         square = np.einsum("ij,ij,ij->j", weighted, centred, centred)
         mine = data.of_label(centred, rows)
         gradient = np.zeros(self.size)
