@@ -11,7 +11,7 @@ Families are masks: which parameters are free, and the ridge of each.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -110,7 +110,8 @@ class Diagonal:
         weighted = q * weights[:, None].astype(q.dtype)
         slope = q * centred
         mean = np.einsum("ij->i", slope)
-        total, moved = weighted.sum(axis=0), np.einsum("ij,ij->j", weighted, centred)
+        # The same sums as those of `sum(axis=0)`, which takes three times as long for short rows.
+        total, moved = np.einsum("ij->j", weighted), np.einsum("ij,ij->j", weighted, centred)
         square = np.einsum("ij,ij,ij->j", weighted, centred, centred)
         mine = data.of_label(centred, rows)
         gradient = np.zeros(self.size)
@@ -196,6 +197,7 @@ class Full:
 Core = Diagonal | Full
 
 
+@cache
 def _places(n: int) -> IntArray:
     """Return where each entry of a symmetric matrix stands in its upper triangle."""
     place = np.empty((n, n), dtype=np.intp)

@@ -79,7 +79,7 @@ class GeometricMean(Separable):
         v = np.maximum(v, 0.0)
         with np.errstate(divide="ignore"):  # the mean is 0 where a rate is
             if v.shape[-1] <= FEW_RATES:
-                return np.exp(np.log(np.prod(v, axis=-1)) / v.shape[-1])
+                return np.exp(np.log(np.multiply.reduce(v, axis=-1)) / v.shape[-1])
             return np.exp(np.mean(np.log(v), axis=-1))
 
     def gradient(self, v: FloatArray) -> FloatArray:

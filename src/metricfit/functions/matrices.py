@@ -7,7 +7,7 @@ of two groups is made of thousands of such steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,22 +40,40 @@ def dense(matrix: Any) -> FloatArray:
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
-def by_columns(matrix: Any) -> Any:
-    """Return a matrix in the sparse form that lists its entries column by column.
+class ByColumns(NamedTuple):
+    """A matrix whose entries are listed column by column, rows ascending: what Clarabel reads of a sparse matrix.
+
+    Clarabel reads number by number, lists in half the time of arrays.
+    """
+
+    data: list[float]
+    indices: list[int]
+    indptr: list[int]
+    shape: tuple[int, int]
+    nnz: int
+    has_canonical_format: bool = True
+
+
+def by_columns(matrix: Any) -> ByColumns:
+    """Return a matrix in the form that lists its entries column by column.
 
     Examples
     --------
     >>> import numpy as np
     >>> listed = by_columns(np.array([[0.0, 2.0], [3.0, 4.0]]))
-    >>> listed.indptr.tolist(), listed.indices.tolist(), listed.data.tolist()
+    >>> listed.indptr, listed.indices, listed.data
     ([0, 1, 3], [1, 0, 1], [3.0, 2.0, 4.0])
     """
-    if not isinstance(matrix, np.ndarray):
-        return sp.csc_matrix(matrix)
-    # Built by hand: the general constructor takes twice as long.
-    column, row = np.nonzero(matrix.T)
-    starts = np.searchsorted(column, np.arange(matrix.shape[1] + 1))
-    return sp.csc_matrix((matrix[row, column], row, starts), shape=matrix.shape)
+    if isinstance(matrix, ByColumns):
+        return matrix
+    if isinstance(matrix, np.ndarray):
+        column, row = np.nonzero(matrix.T)
+        starts, values = np.searchsorted(column, np.arange(matrix.shape[1] + 1)), matrix[row, column]
+    else:
+        listed = sp.csc_matrix(matrix)
+        listed.sum_duplicates()
+        row, starts, values = listed.indices, listed.indptr, listed.data
+    return ByColumns(values.tolist(), row.tolist(), starts.tolist(), matrix.shape, row.size)
 
 
 def quick(matrix: Any) -> Any:

@@ -76,6 +76,8 @@ class Quotient(Node):
     def value(self, u: FloatArray, theta: Theta = NO_THETA) -> FloatArray:
         over, under = self.over.value(u), self.under.value(u)
         some = (under != 0) & (np.abs(over) > NOISE)
+        if some.all():  # the usual case, in which a mask would take most of the time
+            return np.asarray(over / under)
         return np.divide(over, under, out=np.zeros((*u.shape[:-1], self.size)), where=some)
 
     def reach(self) -> tuple[FloatArray, FloatArray]:

@@ -12,8 +12,9 @@ from metricfit.kernels.sums_along_line import NO_WEIGHT
 
 # The largest factor tried: under it, a row takes the decision if its probability is above 1e-200.
 MOST = 1e200
-# A bucket of more values than this is sorted in another way.
-CROWD = 64
+# If a bucket has more values than this, all are sorted by their bits, so many at a time. Comparisons would take longer
+# than either: each is as likely to be true as false, and a processor guesses wrong every other time.
+CROWD, DIGIT = 64, 11
 
 
 @njit(nogil=True, cache=True)
@@ -24,18 +25,19 @@ def moving_rows(
     members, at, rows, left, weight, won, lost,
 ):  # fmt: skip
     """Write the rows that a weight moves and return their number."""
-    count, equal, sure = 0, 1.0 / decisions.size, 1.0 - trust
+    count, equal, sure = np.uintp(0), 1.0 / decisions.size, 1.0 - trust
     named = match[decision]
+    # Unsigned places: numba asks of all others whether they count from the end.
     for i in range(members.size):
-        r = members[i]
-        a = cell[r] if cell.size else 0
+        r = np.uintp(members[i])
+        a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         other, leaves = best[r], np.int64(decisions[r])
         if leaves == decision:
             other = -np.inf
             for j in range(column.size):
                 score = slope[a, j] * table[r, column[j]] + offset[a, j]
-                if score >= other and j != decision:
-                    other, leaves = score, j
+                better = (score >= other) & (j != decision)
+                other, leaves = score if better else other, j if better else leaves
         constant = offset[a, decision]
         score = slope[a, decision] * own[r] + constant
         if rate.size == 0:
@@ -55,8 +57,8 @@ def moving_rows(
             right += trust * proba[r, named] if named >= 0 else 0.0
             other_right += trust * proba[r, given] if given >= 0 else 0.0
         won[count], lost[count] = w * right, w * other_right
-        count += 1
-    return count
+        count += np.uintp(1)
+    return np.int64(count)
 
 
 @njit
@@ -100,6 +102,35 @@ def _spread(x, positive):
 
 
 @njit
+def _key(x):
+    """Return an integer in the order of the numbers; that of -0.0 is that of 0.0."""
+    bits = np.float64(x + 0.0).view(np.int64)
+    return np.uint64(bits ^ ((bits >> 63) | np.int64(-(2**63))))
+
+
+@njit
+def _sort_by_digits(at, order, other):
+    """Write the order of values, digit by digit of their bits, the last digit first."""
+    low, most = _key(at.min()), _key(at.max()) - _key(at.min())
+    keys, starts = np.empty(at.size, np.uint64), np.empty((1 << DIGIT) + 1, np.int64)
+    for i in range(at.size):
+        order[i], keys[i] = i, _key(at[i]) - low
+    mask, shift = np.uint64((1 << DIGIT) - 1), np.uint64(0)
+    while shift < 64 and most >> shift > 0:
+        starts[:] = 0
+        for i in range(at.size):
+            starts[((keys[i] >> shift) & mask) + np.uint64(1)] += 1
+        for b in range(1 << DIGIT):
+            starts[b + 1] += starts[b]
+        for i in range(at.size):
+            digit = (keys[order[i]] >> shift) & mask
+            other[starts[digit]] = order[i]
+            starts[digit] += 1
+        order[:] = other[: at.size]
+        shift += np.uint64(DIGIT)
+
+
+@njit
 def _sort(at, order, bucket, positive):
     """Write the order of values: by buckets first, then within each; positive values are spread by their logarithms."""
     count = at.size
@@ -110,7 +141,7 @@ def _sort(at, order, bucket, positive):
         bucket[i] = int((_spread(at[i], positive) - low) * scale) if scale > 0 else 0
         starts[bucket[i] + 1] += 1
     if starts.max() > CROWD:
-        order[:] = np.argsort(at, kind="mergesort")
+        _sort_by_digits(at, order, bucket)
         return
     for b in range(count):
         starts[b + 1] += starts[b]
@@ -135,20 +166,36 @@ def ascending(values):
 
 
 @njit(nogil=True, cache=True)
-def arranged(
-    order, at, rows, left, weight, won, lost, closest, size,
-    ordered_at, ordered_rows, ordered_left, ordered_weight, ordered_won, ordered_lost, apart,
+def entering_rows(
+    table, column, slope, offset, cell,
+    decisions, best, proba, labels, weights, match, trust,
+    decision, own, rate, anew, low, high,
+    members, closest, size, at, rows, left, weight, won, lost, apart,
 ):  # fmt: skip
-    """Write rows in order, and which of them enter at a weight of their own."""
-    before = 0.0
-    for i in range(order.size):
+    """Write the rows that a weight moves in order; return their number, and how many have the decision now."""
+    most = members.size
+    points, masses, gains, losses = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    which, leaves, order = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    count = moving_rows(
+        table, column, slope, offset, cell,
+        decisions, best, proba, labels, weights, match, trust,
+        decision, own, rate, anew, low, high,
+        members, points, which, leaves, masses, gains, losses,
+    )  # fmt: skip
+    here, before = 0, 0.0
+    apart[0] = apart[count] = True
+    if count:
+        _sort(points[:count], order[:count], rows, points[:count].min() > 0)
+    for i in range(count):
         r = order[i]
-        point = at[r]
+        point = points[r]
         if i > 0:
             apart[i] = point - before > closest * ((abs(point) + size) + (abs(before) + size))
         before = point
-        ordered_at[i], ordered_rows[i], ordered_left[i] = point, rows[r], left[r]
-        ordered_weight[i], ordered_won[i], ordered_lost[i] = weight[r], won[r], lost[r]
+        at[i], rows[i], left[i] = point, which[r], leaves[r]
+        weight[i], won[i], lost[i] = masses[r], gains[r], losses[r]
+        here += decisions[which[r]] == decision
+    return count, here
 
 
 @njit(nogil=True, cache=True)

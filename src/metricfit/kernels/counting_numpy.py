@@ -60,9 +60,11 @@ def _decide_by_columns(
     """Compare the scores of `scores_numpy` decision by decision: long columns are faster than short rows."""
     loss, a = loss.astype(P.dtype), 0 if cell is None else cell
     least = np.full(len(P), np.inf, P.dtype)
+    out[...] = 0
     for j, named in enumerate(match.tolist()):
         score = loss[a, 1, j] if named < 0 else P[:, named] * loss[a, 0, j] + loss[a, 1, j]
-        np.copyto(out, j, where=score <= least)
+        # Decisions only grow, so a maximum is enough; to copy where a mask says so takes three times as long.
+        np.maximum(out, (score <= least) * out.dtype.type(j), out=out)
         np.minimum(least, score, out=least)
     return out
 

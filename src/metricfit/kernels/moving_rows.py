@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metricfit.kernels.engine import SCANS, Engine, in_numpy
-from metricfit.kernels.settings import TUNED
+from metricfit.kernels.engine import SCANS, Engine
 from metricfit.types import BoolArray, FloatArray, IntArray
 
 
@@ -112,36 +111,71 @@ class Moving(NamedTuple):
         return Moving(at[places], rows[places], left[places], weight[places], won[places], lost[places])
 
 
-def moving_rows(
-    scores: RuleScores, state: State, move: Move, members: IntArray, engine: Engine = "auto"
-) -> Moving:
-    """Return the rows among ``members`` that a weight moves, with their breakpoints and the decisions they leave.
+class Entering(NamedTuple):
+    """The rows that a weight moves, in the order in which they enter its decision.
 
-    Where two decisions to leave are equally good, it is the one with the larger index.
+    ``here`` of them have the decision now; ``apart`` says whether some weight lets in just 0, 1, 2, ... of them.
+    """
+
+    rows: Moving
+    here: int
+    apart: BoolArray
+
+
+def entering_rows(
+    scores: RuleScores,
+    state: State,
+    move: Move,
+    members: IntArray,
+    closest: float,
+    size: float,
+    engine: Engine = "auto",
+) -> Entering:
+    """Return the rows among ``members`` that a weight moves, in the order of their breakpoints.
+
+    Where two decisions to leave are equally good, it is the one with the larger index. Breakpoints are told apart if
+    they differ by more than ``closest`` times their size, plus ``size``, that of what the weight is added to.
 
     Examples
     --------
     >>> import numpy as np
-    >>> proba, none = np.array([[0.5, 0.2, 0.3]]), np.zeros(0)
+    >>> proba, none = np.array([[0.5, 0.2, 0.3], [0.2, 0.8, 0.0]]), np.zeros(0)
     >>> scores = RuleScores(proba, np.arange(3), np.ones((1, 3)), np.zeros((1, 3)), none.astype(int))
-    >>> state = State(np.array([0]), np.array([0.5]), proba, np.array([2]), none, np.arange(3), 0.0)
+    >>> state = State(np.array([0, 1]), np.array([0.5, 0.8]), proba, np.array([2, 1]), none, np.arange(3), 0.0)
     >>> move = Move(0, proba[:, 0], proba[:, 0], True, 0.0, np.inf)
-    >>> moved = moving_rows(scores, state, move, np.array([0]))
-    >>> moved.at, moved.left, moved.won, moved.lost
-    (array([0.6]), array([2]), array([0.]), array([1.]))
+    >>> moved, here, apart = entering_rows(scores, state, move, np.arange(2), 1e-9, 0.0)
+    >>> moved.at, moved.left, moved.won, moved.lost, here
+    (array([0.6, 4. ]), array([2, 1]), array([0., 0.]), array([0.5, 0.5]), 1)
     """
     if SCANS.in_numpy(engine, members.size):
-        return moving_rows_numpy(scores, state, move, members)
+        return entering_rows_numpy(scores, state, move, members, closest, size)
     from metricfit.kernels import _scan_jit
 
-    rows, left = np.empty(members.size, np.int64), np.empty(members.size, np.int64)
+    rows, left = np.empty((2, members.size), np.int64)
     at, weight, won, lost = np.empty((4, members.size))
-    count = _scan_jit.moving_rows(*scores, *state, *move, members, at, rows, left, weight, won, lost)
-    return Moving(at[:count], rows[:count], left[:count], weight[:count], won[:count], lost[:count])
+    apart = np.empty(members.size + 1, bool)
+    count, here = _scan_jit.entering_rows(
+        *scores, *state, *move, members, closest, size, at, rows, left, weight, won, lost, apart
+    )
+    whole = Moving(at, rows, left, weight, won, lost)
+    return Entering(whole.some(slice(count)), here, apart[: count + 1])
+
+
+def entering_rows_numpy(
+    scores: RuleScores, state: State, move: Move, members: IntArray, closest: float, size: float
+) -> Entering:
+    """Return what `entering_rows` does."""
+    moving = moving_rows_numpy(scores, state, move, members)
+    rows, apart = moving.some(ascending(moving.at)), np.ones(moving.at.size + 1, bool)
+    sizes = np.abs(rows.at) + size
+    # Probabilities near 0 make breakpoints near the largest float, and sums of two such breakpoints infinite.
+    with np.errstate(over="ignore"):
+        np.greater(rows.at[1:] - rows.at[:-1], closest * (sizes[1:] + sizes[:-1]), out=apart[1:-1])
+    return Entering(rows, int(np.count_nonzero(state.decisions[rows.rows] == move.decision)), apart)
 
 
 def moving_rows_numpy(scores: RuleScores, state: State, move: Move, members: IntArray) -> Moving:
-    """Return what `moving_rows` does."""
+    """Return the rows that a weight moves, in the order of ``members``."""
     j, whole = move.decision, members.size == state.decisions.size
     some = slice(None) if whole else members  # all rows need not be gathered
     cell = scores.cell[some] if scores.cell.size else 0
@@ -167,38 +201,7 @@ def moving_rows_numpy(scores: RuleScores, state: State, move: Move, members: Int
     return Moving(at, rows, left, weight, weight * state.hits(rows, j), weight * state.hits(rows, left))
 
 
-def arranged(
-    moving: Moving, closest: float, size: float, engine: Engine = "auto"
-) -> tuple[Moving, BoolArray]:
-    """Return rows in the order of their breakpoints, and whether some weight lets in just 0, 1, 2, ... of them.
-
-    Breakpoints are told apart if they differ by more than ``closest`` times their size, plus that of what the weight is
-    added to.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> at, number = np.array([0.5, 0.25, 0.5]), np.arange(3)
-    >>> rows, apart = arranged(Moving(at, number, number, at, at, at), 1e-9, 0.0)
-    >>> rows.rows, apart
-    (array([1, 0, 2]), array([ True,  True, False,  True]))
-    """
-    order, apart = ascending(moving.at, engine), np.ones(moving.at.size + 1, bool)
-    if SCANS.in_numpy(engine, order.size):
-        rows = moving.some(order)
-        sizes = np.abs(rows.at) + size
-        # Probabilities near 0 make breakpoints near the largest float, and sums of two such breakpoints infinite.
-        with np.errstate(over="ignore"):
-            np.greater(rows.at[1:] - rows.at[:-1], closest * (sizes[1:] + sizes[:-1]), out=apart[1:-1])
-        return rows, apart
-    from metricfit.kernels import _scan_jit
-
-    rows = Moving._make(map(np.empty_like, moving))
-    _scan_jit.arranged(order, *moving, closest, size, *rows, apart)
-    return rows, apart
-
-
-def ascending(values: FloatArray, engine: Engine = "auto") -> IntArray:
+def ascending(values: FloatArray) -> IntArray:
     """Return the order of values, the first of equal ones first.
 
     Examples
@@ -207,15 +210,10 @@ def ascending(values: FloatArray, engine: Engine = "auto") -> IntArray:
     >>> ascending(np.array([0.5, -1.0, 0.25])).tolist()
     [1, 2, 0]
     """
-    if in_numpy(engine, values.size, TUNED.numpy_rows):
-        # Without equal values there is one order, and a sort that need not be stable takes a fifth of the time.
-        order: IntArray = np.argsort(values)
-        at = values[order]
-        return np.argsort(values, kind="stable") if (at[1:] == at[:-1]).any() else order
-    from metricfit.kernels import _scan_jit
-
-    order = _scan_jit.ascending(values)
-    return order
+    # Without equal values there is one order, and a sort that need not be stable takes a fifth of the time.
+    order: IntArray = np.argsort(values)
+    at = values[order]
+    return np.argsort(values, kind="stable") if (at[1:] == at[:-1]).any() else order
 
 
 def fixed(array: Any) -> Any:

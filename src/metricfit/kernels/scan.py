@@ -16,7 +16,7 @@ from metricfit.data.layout import Layout, shape_of
 from metricfit.data.rows import Rows
 from metricfit.kernels.counting import decide
 from metricfit.kernels.engine import SCANS, Engine
-from metricfit.kernels.moving_rows import Move, RuleScores, State, arranged, fixed, moving_rows
+from metricfit.kernels.moving_rows import Move, RuleScores, State, entering_rows, fixed
 from metricfit.kernels.scan_line import Kind, Line
 from metricfit.kernels.sums_along_line import prefix
 from metricfit.types import FloatArray, IntArray
@@ -131,14 +131,14 @@ class Scan:
         if (kind == "slope" and self.match[decision] < 0) or self.rows.axes.k < 2:
             return None
         move = self._move(decision, kind, cell, reach)
-        moving = moving_rows(self.scores, self.state, move, self.members(cell), self.engine)
-        if not moving.at.size:
-            return None
-        here = int(np.count_nonzero(self.decisions[moving.rows] == decision))
         # A constant is as exact as the scores that it is added to, which are of size one.
         size = 1.0 if kind == "offset" else 0.0
-        entering, apart = arranged(moving, self.closest, size, self.engine)
-        return Line(decision, kind, cell, entering, here, apart, move.low, move.high)
+        rows, here, apart = entering_rows(
+            self.scores, self.state, move, self.members(cell), self.closest, size, self.engine
+        )
+        if not rows.at.size:
+            return None
+        return Line(decision, kind, cell, rows, here, apart, move.low, move.high)
 
     def _move(self, decision: int, kind: Kind, cell: int | None, reach: float | None) -> Move:
         table, column, *_ = self.scores

@@ -30,7 +30,7 @@ class Settings(NamedTuple):
     numpy_work: int = 500_000
     loading_work: int = 300_000_000
     numpy_rows: int = 5_000
-    loading_rows: int = 20_000_000
+    loading_rows: int = 15_000_000
     chunk: int = 2**21
 
 

@@ -26,6 +26,8 @@ BLOCK = 1 << 18
 
 # By how much limits are missed, then the value.
 Rank = tuple[float, float]
+# Moves of a rule, each a column and a step, and what each adds to u.
+Moves = tuple[list[tuple[int, float]], FloatArray]
 
 
 class Members:
@@ -110,8 +112,8 @@ class Cell:
     def _share(self, counted: FloatArray) -> FloatArray:
         return np.asarray((self.table @ counted.T).T)
 
-    def moves(self, loss: FloatArray) -> tuple[list[tuple[int, float]], FloatArray]:
-        """Return moves, each a column and a step that changes a few rows, and what each move adds to u.
+    def moves(self, loss: FloatArray) -> Moves:
+        """Return moves that change a few rows each.
 
         A decision that gets cheaper is taken by the rows for which it was nearly the cheapest, one that gets dearer is
         left by the rows for which another was nearly as cheap; so the rows that change are known without deciding all.

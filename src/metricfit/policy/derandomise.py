@@ -24,7 +24,7 @@ from itertools import chain, islice, permutations
 import numpy as np
 
 from metricfit.data.rows import Rows
-from metricfit.policy.cell_rows import Cell, Rank
+from metricfit.policy.cell_rows import Cell, Moves, Rank
 from metricfit.policy.near_ties import has_near_ties
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -105,6 +105,7 @@ def deterministic(
         total = rest + shares[a]
     mixed = [a for a, (weights, _) in enumerate(mixtures) if len(weights) > 1]
     kept = rank(total), list(chosen), total
+    listed: dict[int, tuple[FloatArray, Moves]] = {}  # the moves of each cell's rule, until it changes
     for toll in () if soft else TOLLS:
 
         def merits(points: FloatArray, toll: float = toll) -> list[Rank]:
@@ -116,7 +117,9 @@ def deterministic(
             ]
 
         for a in mixed:
-            moves, changes = cells[a].moves(chosen[a])
+            if a not in listed or listed[a][0] is not chosen[a]:
+                listed[a] = chosen[a], cells[a].moves(chosen[a])
+            moves, changes = listed[a][1]
             if not moves:
                 continue
             tried = merits(total + changes)

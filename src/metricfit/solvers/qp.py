@@ -34,10 +34,10 @@ def minimise(
 
     Parameters
     ----------
-    quadratic : array or sparse matrix
+    quadratic : array, sparse matrix or ByColumns
         Its upper triangle.
     linear, right : arrays
-    system : array or sparse matrix
+    system : array, sparse matrix or ByColumns
     equations : int
         How many of the first rows hold with equality.
 
@@ -62,12 +62,12 @@ def minimise(
 
     settings = accurate()
     system = by_columns(system)
-    if np.bincount(system.indices).max(initial=0) > DENSE_ROW * np.sqrt(sum(system.shape)):
+    many = DENSE_ROW * np.sqrt(sum(system.shape))
+    if system.shape[1] > many and np.bincount(system.indices).max(initial=0) > many:
         settings.direct_solve_method = "qdldl"
     cones = [clarabel.ZeroConeT(equations), clarabel.NonnegativeConeT(right.size - equations)]
     with solving():
-        # Clarabel reads vectors number by number, lists in half the time of arrays.
-        vectors = linear.tolist(), system, right.tolist()
+        vectors = linear.tolist(), system, right.tolist()  # as lists, see `ByColumns`
         answer = clarabel.DefaultSolver(by_columns(quadratic), *vectors, cones, settings).solve()
         x, multipliers = np.array(answer.x), np.array(answer.z)
         read(str(answer.status) in ("Solved", "AlmostSolved"), answer.status, x, multipliers)

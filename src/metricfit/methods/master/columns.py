@@ -56,24 +56,34 @@ class Columns:
         empty = program.constant.size, 0
         self.matrix: Any = np.zeros(empty) if program.narrow else sp.csc_array(empty)
         self._keys: dict[tuple[int, bytes], None] = {}  # a set that keeps the order of the columns
-        for place, vertex in enumerate(vertices):
-            self.add(place, vertex)
+        if vertices:
+            self.add_all(range(len(vertices)), vertices)
 
     def __len__(self) -> int:
         return self.vertex.size
 
     def add(self, place: int, vertex: Vertex) -> int:
         """Add the cells of a vertex that are new; return how many were."""
+        return self.add_all([place], [vertex])
+
+    def add_all(self, places: Sequence[int], vertices: Sequence[Vertex]) -> int:
+        """Add the cells of some vertices that are new; return how many were."""
         # Rounded, because the same column may be summed in another order, which changes its last digits.
-        keys = [(a, part.tobytes()) for a, part in enumerate(np.round(vertex.statistic, 12) + 0.0)]
-        new = [a for a, key in enumerate(keys) if key not in self._keys]
-        self._keys.update(dict.fromkeys(keys[a] for a in new))
-        if new:
-            shares = self.program.shares(vertex.statistic)
-            self.matrix = _beside(self.matrix, shares if len(new) == len(keys) else shares[:, new])
-            self.vertex = np.append(self.vertex, np.full(len(new), place))
-            self.cell = np.append(self.cell, new)
-        return len(new)
+        rounded = np.round([vertex.statistic for vertex in vertices], 12) + 0.0
+        parts, vertex, cell = [self.matrix], [], []
+        for place, found, rows in zip(places, vertices, rounded, strict=True):
+            keys = [(a, part.tobytes()) for a, part in enumerate(rows)]
+            new = [a for a, key in enumerate(keys) if key not in self._keys]
+            if new:
+                self._keys.update(dict.fromkeys(keys[a] for a in new))
+                shares = self.program.shares(found.statistic)
+                parts.append(shares if len(new) == len(keys) else shares[:, new])
+                vertex += [place] * len(new)
+                cell += new
+        if cell:
+            self.matrix = _beside(parts)
+            self.vertex, self.cell = np.append(self.vertex, vertex), np.append(self.cell, cell)
+        return len(cell)
 
     def copy(self) -> Columns:
         """Return a copy to which columns can be added, or in which they can be forgotten."""
@@ -131,10 +141,12 @@ class Columns:
         return table
 
 
-def _beside(left: Any, right: Any) -> Any:
-    """Return two matrices side by side; faster than the general function, which would take most of a round's time."""
-    if isinstance(left, np.ndarray):
-        return np.concatenate([left, right], axis=1)
-    starts = np.concatenate([left.indptr, left.indptr[-1] + right.indptr[1:]])
-    data, places = np.concatenate([left.data, right.data]), np.concatenate([left.indices, right.indices])
-    return sp.csc_array((data, places, starts), shape=(left.shape[0], left.shape[1] + right.shape[1]))
+def _beside(parts: list[Any]) -> Any:
+    """Return matrices side by side; faster than the general function, which would take most of a round's time."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts, axis=1)
+    ends = np.cumsum([part.indptr[-1] for part in parts])
+    starts = [parts[0].indptr, *(end + part.indptr[1:] for end, part in zip(ends, parts[1:], strict=False))]
+    data, places = ([getattr(part, name) for part in parts] for name in ("data", "indices"))
+    shape = parts[0].shape[0], sum(part.shape[1] for part in parts)
+    return sp.csc_array((np.concatenate(data), np.concatenate(places), np.concatenate(starts)), shape=shape)

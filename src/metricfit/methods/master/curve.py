@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ class CurvedAndLinear:
     smooth: tuple[tuple[float, Smooth], ...]
     flat: Node | None
 
-    @property
+    @cached_property
     def stand_in(self) -> Separable | None:
         """The atom, if the objective is one separable atom: the sum of its inner functions stands in for it.
 
@@ -92,12 +93,14 @@ class Curve:
         flat = self.parts.flat.scalar(u) if self.parts.flat is not None else 0.0
         return flat + sum(weight * smooth.scalar(u) for weight, smooth in self.parts.smooth)
 
-    def surprise(self, u: FloatArray, move: FloatArray, gradient: FloatArray, hessian: Hessian) -> float:
-        """Return by how much a move changes the smooth parts beyond what the model at u says."""
+    def surprise(
+        self, change: float, u: FloatArray, move: FloatArray, gradient: FloatArray, hessian: Hessian
+    ) -> float:
+        """Return by how much a move's change of the merit is more than its linear parts and the model at u say."""
         flat = self.parts.flat
         bent = 0.0 if flat is None else flat.scalar(u + move) - flat.scalar(u)
         told = float(gradient @ move + move @ hessian.times(move) / 2)
-        return self.merit(u + move) - self.merit(u) - bent - told
+        return change - bent - told
 
     def model(self, u: FloatArray) -> tuple[FloatArray, Hessian]:
         """Return gradient and Hessian of the smooth parts."""

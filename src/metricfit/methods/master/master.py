@@ -148,26 +148,29 @@ class Master:
         cost = body.row(parts.flat) if parts.flat is not None else np.zeros(0)
         curve = self._curve if parts is self._parts else Curve(parts, self.program.constant.size)
         inner, u = self._interior(parts, columns, alpha), columns.u(alpha)
+        start_kept, before = self.program.excess(u) <= SPARE, curve.merit(u)
         # In a divergence a share of nearly zero may be optimal; the start is then better than the interior point.
-        if self.program.excess(u) > SPARE or curve.merit(columns.u(inner)) < curve.merit(u):
-            alpha = inner
-        u = columns.u(alpha)
+        if inner is not alpha and (not start_kept or curve.merit(columns.u(inner)) < before):
+            alpha, u = inner, columns.u(inner)
+            start_kept, before = self.program.excess(u) <= SPARE, curve.merit(u)
         local = QuadraticProgram(columns, body, u)
-        start_kept = self.program.excess(u) <= SPARE
         for step in range(NEWTON_STEPS):
             gradient, hessian = curve.model(u)
             target, duals = local.minimise(gradient, hessian, u, cost)
             target = columns.normalised(target)
-            before, move = curve.merit(u), columns.u(target) - u
-            if step == 0 and not start_kept:
-                size = 1.0  # the start is infeasible, so the merit need not decrease
+            move = columns.u(target) - u
+            whole = curve.merit(u + move)
+            if whole < before or (step == 0 and not start_kept):
+                size = 1.0  # if the start is infeasible, the merit need not decrease
             else:
-                size = next((s for s in 0.5 ** np.arange(30) if curve.merit(u + s * move) < before), 0.0)
+                size = next((s for s in 0.5 ** np.arange(1, 30) if curve.merit(u + s * move) < before), 0.0)
             # A full step's surprise is of third order; the gain of the next one is about its square over this gain.
-            left = 3 * curve.surprise(u, move, gradient, hessian) ** 2 if size == 1.0 else np.inf
+            told = whole - before, u, move, gradient, hessian
+            left = 3 * curve.surprise(*told) ** 2 if size == 1.0 else np.inf
             alpha = columns.normalised((1 - size) * alpha + size * target)
             u = columns.u(alpha)
-            gained, enough = before - curve.merit(u), NEWTON_LEFT * (1 + abs(before))
+            after, enough = curve.merit(u), NEWTON_LEFT * (1 + abs(before))
+            gained, before = before - after, after
             if self._late or (gained <= enough and size in (0.0, 1.0)) or left <= enough * gained:
                 break
         return self._solution(parts, body, columns, alpha, duals)

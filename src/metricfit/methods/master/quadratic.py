@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metricfit.functions.matrices import dense, matrix_of
+from metricfit.functions.matrices import ByColumns, by_columns, dense, matrix_of
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.curve import Hessian
 from metricfit.methods.master.mixtures import Mixtures, Solve
@@ -19,6 +19,7 @@ class QuadraticProgram:
     def __init__(self, columns: Columns, body: Polyhedron, near: FloatArray) -> None:
         self.columns, self.body, self.near = columns, body, near
         self.mixtures: Mixtures | None = None
+        self._system: tuple[int, ByColumns] | None = None  # of how many rows, which only grow
 
     def minimise(
         self, gradient: FloatArray, hessian: Hessian, u: FloatArray, cost: FloatArray
@@ -56,8 +57,11 @@ class QuadraticProgram:
             def least(added: IntArray) -> tuple[FloatArray, FloatArray]:
                 chosen = np.flatnonzero(mixtures.inside)
                 right = [mixtures.equations, mixtures.right(chosen, slack), np.zeros(count)]
-                system = mixtures.system(matrix, columns.cell, chosen)
-                x, z = qp.minimise(quadratic, linear, system, np.concatenate(right), right[0].size)
+                if self._system is None or self._system[0] != chosen.size:
+                    system = mixtures.system(matrix, columns.cell, chosen)
+                    self._system = chosen.size, by_columns(system)
+                equations = right[0].size
+                x, z = qp.minimise(quadratic, linear, self._system[1], np.concatenate(right), equations)
                 return x, z[right[0].size : right[0].size + chosen.size]
 
             return least

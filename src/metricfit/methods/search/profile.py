@@ -7,7 +7,9 @@ of u that other metrics read are computed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,9 +172,7 @@ class Profile:
         """
         statistic = statistic + scan.change(line, 0)
         sums = [part.along(line, statistic, scan.engine) for part in self.ratios]
-        if counts is None:
-            counts = np.arange(len(line) + 1)
-        else:
+        if counts is not None:
             sums = [series[counts] for series in sums]
         width = self.constant.size
         if not width:
@@ -182,8 +182,9 @@ class Profile:
             whole = entries_along(
                 line.entering, scan.cell, line.decision, self.matrix, scan.rows.axes.k, u, scan.engine
             )
-            points = whole if counts.size == whole.shape[1] else whole[:, counts]
+            points = whole if counts is None else whole[:, counts]
             return self._evaluated(np.concatenate([points, sums]) if sums else points)
+        counts = np.arange(len(line) + 1) if counts is None else counts
         step, last, found = max(1, BLOCK // width), 0, []
         for begin in range(0, counts.size, step):
             block = counts[begin : begin + step]
@@ -203,19 +204,21 @@ class Profile:
     def _evaluated(self, entries: FloatArray) -> Series:
         """Return the series at some points; ``entries`` has a row for each entry and a column for each point."""
         points = entries.T
-        worst = np.full(len(points), -np.inf)
-        for limit, metric in zip(self.program.limits, self.metrics, strict=True):
-            worst = np.maximum(worst, _violation(limit, metric, points))
-        return Series(self.objective.value(points)[:, 0], worst)
+        return Series(self.objective.value(points)[:, 0], _worst(self.program.limits, self.metrics, points))
 
     def between(self, start: FloatArray, end: FloatArray, shares: FloatArray) -> Series:
         """Return the series on the way from one u to another."""
         program = self.program
         points = (1 - shares)[:, None] * start + shares[:, None] * end
-        worst = np.full(len(points), -np.inf)
-        for limit in program.limits:
-            worst = np.maximum(worst, _violation(limit, limit.metric, points))
-        return Series(program.objective.value(points)[:, 0], worst)
+        metrics = [limit.metric for limit in program.limits]
+        return Series(program.objective.value(points)[:, 0], _worst(program.limits, metrics, points))
+
+
+def _worst(limits: Sequence[Limit], metrics: Sequence[Node], points: FloatArray) -> FloatArray:
+    """Return the largest violation at each of some points, -inf without limits."""
+    if not limits:
+        return np.full(len(points), -np.inf)
+    return reduce(np.maximum, [_violation(*pair, points) for pair in zip(limits, metrics, strict=True)])
 
 
 def _violation(limit: Limit, metric: Node, points: FloatArray) -> FloatArray:
@@ -224,7 +227,8 @@ def _violation(limit: Limit, metric: Node, points: FloatArray) -> FloatArray:
         value - limit.constraint.limit if limit.constraint.sense == "<=" else limit.constraint.limit - value
     )
     if isinstance(metric, Quotient):  # a rate of no rows, 0 / 0, keeps every limit
-        excess = np.where(metric.under.value(points)[:, 0] <= 0, 0.0, excess)
+        none = metric.under.value(points)[:, 0] <= 0
+        excess = np.where(none, 0.0, excess) if none.any() else excess
     return excess
 
 
