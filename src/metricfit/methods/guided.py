@@ -130,7 +130,7 @@ class Guided(Method):
                 yield from mixed_within(program, walk, Profile(program), self.settings.polished)
             return
         columns, start, master = Columns(program, walk.vertices), None, Master(program, walk)
-        for start in feasibility.reach(program, walk, columns, master):
+        for start in feasibility.reach(program, walk, columns, master) if program.limits else ():
             yield start
         lines, priced = Lines(walk, self.settings), 0
         alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
