@@ -9,7 +9,7 @@ import pytest
 
 import metricfit as mf
 from metricfit.data.layout import statistic as kept
-from metricfit.kernels import _scan_jit, moving_rows, scan, sums_along_line
+from metricfit.kernels import _sort_jit, moving_rows, scan, sums_along_line
 from metricfit.kernels.counting import confusion
 from metricfit.kernels.engine import Repeated
 from metricfit.kernels.moving_rows import ascending
@@ -255,5 +255,5 @@ RANDOM = np.random.default_rng(0)
     ],
 )
 def test_order_is_that_of_the_values(values, engine):
-    found = ascending(values) if engine == "numpy" else _scan_jit.ascending(values)
+    found = ascending(values) if engine == "numpy" else _sort_jit.ascending(values)
     np.testing.assert_array_equal(found, np.argsort(values, kind="stable"))

@@ -126,6 +126,15 @@ def test_nor_does_it_with_many_classes_that_are_hard_to_tell_apart(seed):
     assert np.ptp([mf.optimize(proba, y, "g_mean", limit).value for limit in limits]) < 1e-3
 
 
+@pytest.mark.parametrize("objective", ["g_mean", "h_mean", "min_recall"])
+def test_an_objective_that_is_worst_whatever_is_decided_is_worst(objective):
+    """One of three classes is never decided, so its recall is 0, and so are means of all recalls."""
+    proba, y = bent(0)
+    found = mf.optimize(proba, y, objective, decisions=[0, 1])
+    assert (found.value, found.status) == (0.0, "searched")
+    assert set(found.policy.decide(proba)) <= {0, 1}
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_classes_in_another_order_are_the_same_problem(seed):
     proba, y = bent(seed)
