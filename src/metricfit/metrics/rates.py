@@ -69,7 +69,8 @@ def _why(binding: Binding, count: int) -> str:
     missing = [c for c, p in zip(binding.axes.classes, binding.prior, strict=True) if p <= 0]
     classes, have = ("classes", "have") if len(missing) > 1 else ("class", "has")
     where = binding.where()
-    none = f"{have} no rows {'there' if where else 'at all'}"
+    # Where probabilities are counted as soft labels, a class that has rows may still have none of the weight.
+    none = f"{have} no rows {'there' if where else 'at all'}, or by soft labels no probability"
     return (
         f"undefined{where}, because {classes} {some(missing)} {none}, so that {count} of its denominators "
         f"{'are' if count > 1 else 'is'} zero. Pass rows of every class, merge the classes or the groups, or "

@@ -47,7 +47,7 @@ def html(result: Result) -> str:
     parts = [f"<p><strong>{escape(result.problem)}</strong></p>", _table(None, facts)]
     if result.constraints:
         header = ["constraint", "value", "", "price"]
-        rows = [[c.name, f"{c.value:.6f}", _kept(c), _price(c.price)] for c in result.constraints]
+        rows = [[c.name, c.shown, _kept(c), _price(c.price)] for c in result.constraints]
         if new is not None:
             header.append("expect on new rows")
             rows = [[*row, f"{one}, {one.outlook}"] for row, one in zip(rows, new.constraints, strict=True)]

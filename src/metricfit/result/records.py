@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,17 @@ class ConstraintRecord:
     def kept(self) -> bool:
         """Whether the constraint holds, up to rounding."""
         return self.violation <= 1e-9
+
+    @property
+    def shown(self) -> str:
+        """The value as text.
+
+        Examples
+        --------
+        >>> ConstraintRecord("precision('fraud') >= 0.9", math.nan, 0.9, 0.0, 0.0).shown
+        'undefined, a rate of no rows'
+        """
+        return "undefined, a rate of no rows" if math.isnan(self.value) else f"{self.value:.6f}"
 
 
 # The largest price that is meaningful, in units of the objective (of at least 1) for a whole unit of a constraint.
