@@ -381,3 +381,18 @@ def test_every_kind_of_decisions_that_is_not_told_apart_takes_its_most_probable_
     assert set(made.tolist()) == {0, 1, 2, 3}
     # Calibration may exchange two classes that are nearly equally probable.
     assert np.count_nonzero(made != of_kind) <= 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_weight_0_change_nothing(seed):
+    rng = np.random.default_rng(seed)
+    true = rng.dirichlet(np.ones(4), 500)
+    y = (rng.random((500, 1)) > true.cumsum(axis=1)).sum(axis=1)
+    proba = true**1.5 / (true**1.5).sum(axis=1, keepdims=True)
+    weight = rng.choice([0.0, 1.0, 2.0], 500)
+    some = weight > 0
+    limit = ["precision(1) >= 0.6"]
+    found = mf.optimize(proba, y, "g_mean", limit, sample_weight=weight)
+    without = mf.optimize(proba[some], y[some], "g_mean", limit, sample_weight=weight[some])
+    assert found.value == pytest.approx(without.value, abs=1e-12)
+    assert found.policy.to_python() == without.policy.to_python()

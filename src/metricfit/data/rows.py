@@ -17,6 +17,9 @@ from metricfit.data.validation import check_lengths, check_proba, check_several_
 from metricfit.messages import brief
 from metricfit.types import FloatArray, IntArray
 
+# The most probabilities that are copied to leave rows out.
+MOST_COPIED = 10_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class RowArrays:
@@ -86,7 +89,9 @@ class Rows(RowArrays):
     ) -> Rows:
         """Check the user's input; nothing is changed, or copied unless its type requires it.
 
-        With ``blind`` the probabilities and the labels are those of pairs of cell and class.
+        Rows of weight 0 are left out, because they count for nothing and no search should stop at their scores; large
+        data stay as they are, as a copy would take as much memory again. With ``blind`` the probabilities and the
+        labels are those of pairs of cell and class.
         """
         y = y if hasattr(y, "__len__") else np.asarray(y)  # a list may hold labels of several types
         if isinstance(y, np.ndarray) and not y.ndim:
@@ -106,8 +111,12 @@ class Rows(RowArrays):
         if classes is None and not blind and not is_frame(proba):
             warn_of_another_order(checked, labels, names)
         if blind:
-            return cls(checked, codes * np.int32(axes.n) + labels, None, shares, axes.blind())
-        return cls(checked, labels, codes if len(cells) > 1 else None, shares, axes)
+            rows = cls(checked, codes * np.int32(axes.n) + labels, None, shares, axes.blind())
+        else:
+            rows = cls(checked, labels, codes if len(cells) > 1 else None, shares, axes)
+        if shares is None or checked.size > MOST_COPIED or np.all(shares > 0):
+            return rows
+        return rows[np.flatnonzero(shares > 0)]
 
     @property
     def seen(self) -> tuple[Axes, IntArray | None, IntArray]:
