@@ -115,3 +115,14 @@ def test_where_probabilities_say_nothing_the_largest_class_is_decided(rows, clas
     result = mf.optimize(proba, y, "accuracy", classes=range(classes))
     assert result.value == pytest.approx(np.bincount(y).max() / rows)
     assert set(result.policy.decide(proba)) == {int(np.bincount(y).argmax())}
+
+
+@pytest.mark.parametrize("metric", ["h_mean", "balanced_accuracy"])
+def test_classes_that_a_sample_of_many_rows_lacks_are_no_error(metric):
+    """The calibration is chosen on a sample, in which one of the 300 classes has no row."""
+    random = np.random.default_rng(0)
+    y = np.concatenate([np.arange(300), random.choice(300, 3700)])
+    proba = 0.2 * random.random((4000, 300))
+    proba[np.arange(4000), y] += 1  # more than any other class has
+    result = mf.optimize(proba / proba.sum(axis=1, keepdims=True), y, metric, classes=range(300))
+    assert result.value == pytest.approx(1.0)

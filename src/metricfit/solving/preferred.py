@@ -211,19 +211,29 @@ def _unless_argmax_is_better(
     """Return the answer of the walk, or argmax if that is better; the problem has no constraints.
 
     To compare the two fairly, the policy decides each row by probabilities that were calibrated without that row. If
-    both have the same value (a geometric mean of 0, because a class of few rows is missed), the search is preferred.
+    both have the same value (a geometric mean of 0, because a class of few rows is missed), the search is preferred. A
+    sample of the rows may lack a class, and then a mean of recalls is undefined: the two are compared on all rows.
     """
     rows, asked = raw.oracle.sample(), raw.ask_all([argmax_loss(raw.program)])
     if rows is None or walk.oracle.report is None or not asked:
         return walk, best
     places, proba = walk.oracle.report.held_out
     rows = rows.take(places)
+    if not _has_all(rows, raw.oracle.margins):
+        return _not_below(raw, raw.single(asked[0]), walk, best)
     plain = _policy_of_rule(raw, asked[0]).decision_proba(rows.proba, rows.attributes)
     tuned = replace(policy, calibration=None).decision_proba(proba, rows.attributes)
     values = [
         problem.sign * float(problem.objective(expected_confusion(rows, made))) for made in (plain, tuned)
     ]
     return (raw, raw.single(asked[0])) if values[0] < values[1] - ROUNDING else (walk, best)
+
+
+def _has_all(rows: Rows, margins: FloatArray) -> bool:
+    """Return whether all classes that a cell has by its margins (cells, classes) occur in it among the rows."""
+    there = np.zeros(margins.shape, bool)
+    there[0 if rows.cells is None else rows.cells, rows.labels] = True
+    return bool(np.all(there | (margins <= 0)))
 
 
 def _policy_of_rule(raw: Walk, place: int) -> Policy:
