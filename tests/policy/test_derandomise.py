@@ -11,7 +11,7 @@ import metricfit as mf
 from metricfit.data.layout import shape_of, statistic
 from metricfit.oracles import Rows
 from metricfit.policy.cell_rows import Cell
-from metricfit.policy.derandomise import POINTS, WAYS, ZOOMED, ZOOMS, _best
+from metricfit.policy.derandomise import POINTS, WAYS, ZOOMED, ZOOMS, _best, deterministic
 from metricfit.problem import Problem
 
 
@@ -182,3 +182,17 @@ def test_moves_of_many_classes_take_little_memory():
         assert len(moves) == len(changes)
         assert (not moves) == (few and program.layout == "full")
         assert peak < 2e8
+
+
+@pytest.mark.parametrize("sampled", [True, False])
+def test_labels_of_a_sample_do_not_move_columns(sampled):
+    """The single rule of a sample lies between two rules of the mixture; with all labels its columns are moved."""
+    proba, y, _ = problem(2)
+    rows = Rows.of(proba, y, classes=range(proba.shape[1]))
+    program = Problem.of("g_mean").bind(rows.axes, np.bincount(y)[None] / y.size)
+    losses = np.zeros((2, 2, rows.axes.k))
+    losses[:, 0], losses[1, 0, 0] = -1.0, -2.5
+    (loss,), _ = deterministic(program, rows, False, [(np.array([0.5, 0.5]), losses)], sampled)
+    ends = np.array([one / np.linalg.norm(one) for one in losses])
+    share = np.linalg.lstsq(ends.reshape(2, -1).T, loss.ravel(), rcond=None)[0]
+    assert np.allclose(np.tensordot(share, ends, 1), loss, atol=1e-6) == sampled

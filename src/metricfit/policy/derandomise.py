@@ -40,7 +40,11 @@ TOLLS = (2.0, 2.0, 4.0, 8.0, 16.0, np.inf, np.inf)
 
 
 def deterministic(
-    program: Program, rows: Rows, soft: bool, mixtures: list[tuple[FloatArray, FloatArray]]
+    program: Program,
+    rows: Rows,
+    soft: bool,
+    mixtures: list[tuple[FloatArray, FloatArray]],
+    sampled: bool = False,
 ) -> tuple[list[FloatArray | None], FloatArray | None]:
     """Return the loss of one rule for each cell, and their u; constraints come first, then the objective.
 
@@ -56,6 +60,8 @@ def deterministic(
         Whether rows count by their probabilities and not by their labels.
     mixtures : list of (weights, losses)
         For each cell the weights (R,) and the losses (R, s, k) of its rules.
+    sampled : bool
+        Whether the rows are a sample. Then no columns are moved: which label a single row has says little of the rest.
 
     Returns
     -------
@@ -106,7 +112,7 @@ def deterministic(
     mixed = [a for a, (weights, _) in enumerate(mixtures) if len(weights) > 1]
     kept = rank(total), list(chosen), total
     listed: dict[int, tuple[FloatArray, Moves]] = {}  # the moves of each cell's rule, until it changes
-    for toll in () if soft else TOLLS:
+    for toll in () if soft or sampled else TOLLS:
 
         def merits(points: FloatArray, toll: float = toll) -> list[Rank]:
             if np.isinf(toll):

@@ -52,7 +52,7 @@ def with_single(program: Program, oracle: OracleBase, policy: Policy) -> tuple[P
         (np.array([rule.weight for rule in mixture]), np.array([rule.loss for rule in mixture]))
         for mixture in policy.rules
     ]
-    alone, u = deterministic(program, sample, oracle.exact, mixtures)
+    alone, u = deterministic(program, sample, oracle.exact, mixtures, len(sample) != oracle.n_rows)
     if u is None:
         return policy, None
     rules = tuple(
