@@ -57,7 +57,7 @@ def judged(result, s: Split, c: int, floor: float) -> list[float]:
     np.add.at(made[0], s.z, shares / len(s.z))
     new = mf.Confusion(made, result.policy.axes)
     precision, decided = float(mf.precision(c)(new)), shares[:, c].sum()
-    margin = 0.0 if np.isnan(precision) else precision - floor
+    margin = precision - floor if decided > 1e-9 else 0.0  # a class that is never decided keeps every floor
     return [result.value, float(mf.g_mean()(new)), margin, floor * (1 - floor) / max(decided, 1.0)]
 
 

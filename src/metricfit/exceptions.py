@@ -151,6 +151,10 @@ class FewRowsWarning(UserWarning):
     """Rates compared over groups rest on few rows, so the limits on them may not hold on new rows."""
 
 
+class WorstValueWarning(UserWarning):
+    """Within the limits no policy was found for which the objective is better than its worst value."""
+
+
 class NotJudgedWarning(UserWarning):
     """A policy was fitted for a function of the user's own, which is not stored in it, so it is not evaluated."""
 

@@ -18,6 +18,7 @@ from metricfit.result import Result
 from metricfit.solving.answer import policy_of
 from metricfit.solving.indifference import told_apart
 from metricfit.solving.preferred import kept_directly, preferred
+from metricfit.solving.worst_value import most_useful
 from metricfit.types import FloatArray
 
 
@@ -96,6 +97,11 @@ def search(
             history += (standing.record(walk.program, budget.calls, budget.seconds, outcome.bound),)
             if options.callback is not None:
                 options.callback(history[-1])
+    if isinstance(policy, Policy) and outcome.status != "stopped":
+        useful = most_useful(walk, best)
+        if useful is not best:
+            best = useful
+            policy, weights, u = policy_of(walk.program, walk, best)
     if simple and isinstance(policy, Policy):
         whole = replace(best, weights=weights, u=u)
         gap = walk.program.value(u) - outcome.bound if np.isfinite(outcome.bound) else 0.0

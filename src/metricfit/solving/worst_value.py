@@ -1,0 +1,100 @@
+"""Limits that leave only policies of the worst value: of these take a sensible one, and warn.
+
+A floor that the rows hardly allow is kept by never deciding its class. Then a geometric mean of recalls is 0 whatever
+else is decided, so that a search may end with one decision for all rows. All such policies are equally good by the
+objective; the one with the highest mean recall is the most useful of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metricfit.exceptions import WorstValueWarning
+from metricfit.messages import warn
+from metricfit.methods.base import Exhausted, Iterate, Standing, Walk
+from metricfit.methods.starts import diagonal_loss
+from metricfit.oracles.base import mixed
+from metricfit.problem import Program
+from metricfit.result import Result
+from metricfit.types import FloatArray
+
+# Values that differ by less are equal.
+ROUNDING = 1e-9
+# With more classes than this, none is left out to see what that does to the limits: each takes two passes.
+MOST_CLASSES = 64
+
+
+def is_worst(program: Program, u: FloatArray) -> bool:
+    """Return whether the objective could not be worse."""
+    return bool(program.value(u) >= program.highest_value - ROUNDING)
+
+
+def most_useful(walk: Walk, best: Iterate) -> Iterate:
+    """Return the best mixture, or where its value is worst the rule within the limits that has the highest mean recall.
+
+    Rules are argmax and the balanced rule, without each class in turn, then without all classes that a limit forbids.
+    """
+    program, n = walk.program, walk.program.axes.n
+    if not program.limits or not is_worst(program, best.u) or n > MOST_CLASSES:
+        return best
+    margins = walk.oracle.margins
+    prior = margins.sum(axis=0)
+    gains = np.stack([np.ones(n), np.divide(1.0, prior, out=np.zeros(n), where=prior > 0)])
+    try:
+        without = [_asked(walk, gains, [i]) for i in range(n)]
+        undefined = [np.isnan(limit.value(best.u)) for limit in program.limits]
+        forbidden = [
+            i
+            for i, places in enumerate(without)
+            if any(
+                np.isnan(limit.value(walk.vectors[places[0]])) and empty
+                for limit, empty in zip(program.limits, undefined, strict=True)
+            )
+        ]
+        places = sum(without, _asked(walk, gains, forbidden))
+    except Exhausted:
+        return best
+    kept = [place for place in places if Standing.of(program, walk.vectors[place]).kept]
+    useful = max(kept, key=lambda place: _mean_recall(walk, walk.single(place), prior), default=None)
+    if useful is None or _mean_recall(walk, walk.single(useful), prior) <= _mean_recall(walk, best, prior):
+        return best
+    return walk.single(useful)
+
+
+def _asked(walk: Walk, gains: FloatArray, left_out: list[int]) -> list[int]:
+    """Ask for the rules of some gains of each class, without some classes; return their places."""
+    gains = gains.copy()
+    gains[:, left_out] = 0.0
+    walk.check(len(gains))
+    return walk.ask_all([diagonal_loss(walk.program, gain) for gain in gains])
+
+
+def _mean_recall(walk: Walk, mixture: Iterate, prior: FloatArray) -> float:
+    """Return the mean recall of the classes that can be decided."""
+    axes = walk.program.axes
+    weights = np.atleast_2d(mixture.weights)
+    weights = np.broadcast_to(weights, (len(axes.cells), weights.shape[1]))
+    made = mixed(walk.vertices, weights).sum(axis=0)
+    named = np.flatnonzero(axes.match >= 0)
+    hits = made[0, named] if walk.program.layout == "diagonal" else made[axes.match[named], named]
+    share = prior[axes.match[named]]
+    return float(np.mean(np.divide(hits, share, out=np.zeros(named.size), where=share > 0)))
+
+
+def warn_if_worst(program: Program, u: FloatArray, result: Result) -> None:
+    """Warn if the objective could not be worse within the limits, and say which of them hold for want of rows."""
+    if not program.limits or not is_worst(program, u):
+        return
+    empty = [record.name for record in result.constraints if np.isnan(record.value)]
+    why = f" {' and '.join(empty)} can be kept only by rates of no rows." if empty else ""
+    other = result.calibrated
+    told = ""
+    if other is not None and not np.isclose(other.value, result.value):
+        told = (
+            f", or use confusion='calibrated' ({other.value:.3f} if the calibrated probabilities are right)"
+        )
+    warn(
+        f"the objective is {result.value:g}, and could not be worse: within the limits no policy was found that has a "
+        f"better one.{why} Loosen the limits (mf.frontier shows what each level allows), give more rows{told}",
+        WorstValueWarning,
+    )
