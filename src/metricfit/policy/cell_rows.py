@@ -12,7 +12,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.kernels.counting import decide
-from metricfit.policy.near_ties import Margins, atoms, cheapest
+from metricfit.policy.near_ties import Margins, atoms, cheapest, has_near_ties
 from metricfit.problem import Program
 from metricfit.types import BoolArray, FloatArray, IntArray
 
@@ -170,9 +170,9 @@ class Cell:
         share = self._share(self.every.counted(made))[0]
         # Each move clears the ties of one decision, or of decisions that cost the same.
         for _ in range(self.axes.k):
-            moves = self.every.margins(loss).clearing()
-            if not moves:
+            if not has_near_ties(self.every.proba, loss, self.layout, self.axes):
                 break
+            moves = self.every.margins(loss).clearing()
             tried = [self.moved(loss, *move) for move in moves]
             after = self.every.decided(np.stack([moved for moved, _ in tried]))
             changed = (after != made).sum(axis=1).tolist()
