@@ -7,6 +7,8 @@ objective; the one with the highest mean recall is the most useful of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from metricfit.exceptions import WorstValueWarning
@@ -14,7 +16,7 @@ from metricfit.messages import warn
 from metricfit.methods.base import Exhausted, Iterate, Standing, Walk
 from metricfit.methods.starts import diagonal_loss
 from metricfit.oracles.base import mixed
-from metricfit.problem import Program
+from metricfit.problem import Limit, Program
 from metricfit.result import Result
 from metricfit.types import FloatArray
 
@@ -32,25 +34,20 @@ def is_worst(program: Program, u: FloatArray) -> bool:
 def most_useful(walk: Walk, best: Iterate) -> Iterate:
     """Return the best mixture, or where its value is worst the rule within the limits that has the highest mean recall.
 
-    Rules are argmax and the balanced rule, without each class in turn, then without all classes that a limit forbids.
+    That is done only if a limit holds for want of rows: a mixture that decides all classes, but misses the few rows of
+    one here, may be good on new rows. Rules are argmax and the balanced rule, without each class in turn, then without
+    all classes that a limit forbids.
     """
     program, n = walk.program, walk.program.axes.n
-    if not program.limits or not is_worst(program, best.u) or n > MOST_CLASSES:
+    vain = [limit for limit in program.limits if _any_undefined([limit], best.u)]
+    if not vain or not is_worst(program, best.u) or n > MOST_CLASSES:
         return best
     margins = walk.oracle.margins
     prior = margins.sum(axis=0)
     gains = np.stack([np.ones(n), np.divide(1.0, prior, out=np.zeros(n), where=prior > 0)])
     try:
         without = [_asked(walk, gains, [i]) for i in range(n)]
-        undefined = [np.isnan(limit.value(best.u)) for limit in program.limits]
-        forbidden = [
-            i
-            for i, places in enumerate(without)
-            if any(
-                np.isnan(limit.value(walk.vectors[places[0]])) and empty
-                for limit, empty in zip(program.limits, undefined, strict=True)
-            )
-        ]
+        forbidden = [i for i, places in enumerate(without) if _any_undefined(vain, walk.vectors[places[0]])]
         places = sum(without, _asked(walk, gains, forbidden))
     except Exhausted:
         return best
@@ -59,6 +56,10 @@ def most_useful(walk: Walk, best: Iterate) -> Iterate:
     if useful is None or _mean_recall(walk, walk.single(useful), prior) <= _mean_recall(walk, best, prior):
         return best
     return walk.single(useful)
+
+
+def _any_undefined(limits: Sequence[Limit], u: FloatArray) -> bool:
+    return any(np.isnan(limit.value(u)) for limit in limits)
 
 
 def _asked(walk: Walk, gains: FloatArray, left_out: list[int]) -> list[int]:
