@@ -34,16 +34,17 @@ def is_worst(program: Program, u: FloatArray) -> bool:
 def most_useful(walk: Walk, best: Iterate) -> Iterate:
     """Return the best mixture, or where its value is worst the rule within the limits that has the highest mean recall.
 
-    That is done only if a limit holds for want of rows: a mixture that decides all classes, but misses the few rows of
-    one here, may be good on new rows. Rules are argmax and the balanced rule, without each class in turn, then without
-    all classes that a limit forbids.
+    That is done only if the mixture recalls no more than one decision for all rows does. Others may be good on new
+    rows: they may decide there for a class that no row has here. Rules are argmax and the balanced rule, without each class
+    in turn, then without all classes that a limit forbids.
     """
-    program, n = walk.program, walk.program.axes.n
+    program, n, prior = walk.program, walk.program.axes.n, walk.oracle.margins.sum(axis=0)
     vain = [limit for limit in program.limits if _any_undefined([limit], best.u)]
-    if not vain or not is_worst(program, best.u) or n > MOST_CLASSES:
+    named = np.count_nonzero(program.axes.match >= 0)
+    if not vain or not named or n > MOST_CLASSES or not is_worst(program, best.u):
         return best
-    margins = walk.oracle.margins
-    prior = margins.sum(axis=0)
+    if _mean_recall(walk, best, prior) > 1 / named + ROUNDING:
+        return best
     gains = np.stack([np.ones(n), np.divide(1.0, prior, out=np.zeros(n), where=prior > 0)])
     try:
         without = [_asked(walk, gains, [i]) for i in range(n)]
