@@ -35,8 +35,8 @@ def most_useful(walk: Walk, best: Iterate) -> Iterate:
     """Return the best mixture, or where its value is worst the rule within the limits that has the highest mean recall.
 
     That is done only if the mixture recalls no more than one decision for all rows does. Others may be good on new
-    rows: they may decide there for a class that no row has here. Rules are argmax and the balanced rule, without each class
-    in turn, then without all classes that a limit forbids.
+    rows: they may decide there for a class that no row has here. Rules are argmax and the balanced rule, without each
+    class in turn, then without all classes that a limit forbids.
     """
     program, n, prior = walk.program, walk.program.axes.n, walk.oracle.margins.sum(axis=0)
     vain = [limit for limit in program.limits if _any_undefined([limit], best.u)]
