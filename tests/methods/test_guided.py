@@ -139,12 +139,13 @@ def test_an_objective_that_is_worst_whatever_is_decided_is_worst(objective):
 def test_classes_in_another_order_are_the_same_problem(seed):
     proba, y = bent(seed)
     order = np.array([2, 0, 1])  # column j holds class order[j]
+    # Other versions of the solvers end some 1e-9 apart where columns come in another order.
     first = mf.optimize(proba, y, "g_mean", mf.precision(2) >= 0.5)
     other = mf.optimize(proba[:, order], np.argsort(order)[y], "g_mean", mf.precision(0) >= 0.5)
-    assert other.calibrated.value == pytest.approx(first.calibrated.value, abs=1e-9)
-    assert other.value == pytest.approx(first.value, abs=1e-9)
+    assert other.calibrated.value == pytest.approx(first.calibrated.value, abs=1e-7)
+    assert other.value == pytest.approx(first.value, abs=1e-7)
     np.testing.assert_allclose(
-        other.confusion.values, first.confusion.values[:, order][:, :, order], atol=1e-9
+        other.confusion.values, first.confusion.values[:, order][:, :, order], atol=1e-7
     )
 
 
