@@ -152,7 +152,7 @@ class FewRowsWarning(UserWarning):
 
 
 class WorstValueWarning(UserWarning):
-    """Within the limits no policy was found for which the objective is better than its worst value."""
+    """Limits hold only for want of rows, and with them the objective has its worst value."""
 
 
 class NotJudgedWarning(UserWarning):

@@ -15,6 +15,7 @@ from methods.drawn import apart, draw, limits_of
 from methods.truth import Bound, Case, Sample
 
 import metricfit as mf
+from metricfit.exceptions import WorstValueWarning
 
 # Metrics with a truth, but for rates of decisions that may never be taken: those keep any limit.
 NAMES = [
@@ -118,7 +119,10 @@ def test_a_rate_of_nearly_nothing_is_not_kept_in_name_only():
     others = (Bound(PARITY, "<=", 0.05, limits_of(PARITY, apart(lambda s: s.coverages, "sex"))),)
     ceiling = Case(precision, lambda s: [(s.hit(2), s.given(2))], others, sample=sample).best()
     limits = [precision >= ceiling + 1e-5, PARITY <= 0.05]
-    result = mf.optimize(objective=mf.g_mean(), constraints=limits, confusion="model", **sample.arguments())
+    with pytest.warns(WorstValueWarning, match=r"keep precision\(2\) >= .* leave the rate without rows"):
+        result = mf.optimize(
+            objective=mf.g_mean(), constraints=limits, confusion="model", **sample.arguments()
+        )
     assert result.feasible
     assert result.value == 0
 

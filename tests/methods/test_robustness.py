@@ -22,7 +22,7 @@ from methods.truth import Case, Sample
 
 import metricfit as mf
 from metricfit.data.layout import statistic
-from metricfit.exceptions import Unsolved
+from metricfit.exceptions import Unsolved, WorstValueWarning
 from metricfit.methods.master import cone, corners, quadratic
 from metricfit.oracles import Oracle
 from metricfit.problem import Problem
@@ -149,13 +149,9 @@ class TestDegenerateData:
 
     def test_an_unreachable_precision_costs_the_class(self):
         """Where no row may be decided as a class, a geometric mean is zero, and so is its bound, nearly."""
-        result = mf.optimize(
-            np.repeat([[0.5, 0.3, 0.2]], 20, axis=0),
-            np.arange(20) % 3,
-            "g_mean",
-            mf.precision(1) >= 0.9,
-            confusion="model",
-        )
+        proba, y = np.repeat([[0.5, 0.3, 0.2]], 20, axis=0), np.arange(20) % 3
+        with pytest.warns(WorstValueWarning, match="could not be worse"):
+            result = mf.optimize(proba, y, "g_mean", mf.precision(1) >= 0.9, confusion="model")
         assert result.feasible
         assert result.value == pytest.approx(0, abs=2e-3)
         assert result.bound == pytest.approx(0, abs=5e-3)
@@ -272,6 +268,7 @@ class TestManyRows:
 class TestLightRows:
     """Four rows of weight 1 beside a hundred of weight 1e8: a share of 4e-10 is something."""
 
+    @pytest.mark.filterwarnings("ignore:the objective is 0:metricfit.exceptions.WorstValueWarning")
     @pytest.mark.parametrize(("likely", "recall"), [(0.75, 0.0), (0.85, 1.0)])
     def test_precision(self, likely, recall):
         proba = np.vstack([np.tile([1.0, 0.0], (100, 1)), np.tile([1 - likely, likely], (4, 1))])

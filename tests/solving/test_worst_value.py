@@ -25,7 +25,7 @@ def rows(size=600):
 def test_a_floor_that_only_an_undecided_class_keeps(confusion):
     proba, y = rows()
     with pytest.warns(
-        WorstValueWarning, match=r"objective is 0.*precision\(2\) >= 0.95 can be kept only by rates"
+        WorstValueWarning, match=r"objective is 0.*keep precision\(2\) >= 0.95 leave the rate without"
     ):
         result = mf.optimize(proba, y, "g_mean", [mf.precision(2) >= 0.95], confusion=confusion)
     assert result.value == 0

@@ -27,6 +27,7 @@ from metricfit.result.groups import groups_of
 from metricfit.solving.door import solve
 from metricfit.solving.new_rows import confirmed, confirmed_by_folds, with_expected
 from metricfit.solving.unseen import with_overall
+from metricfit.solving.worst_value import warn_if_worst
 from metricfit.trust.by_folds import EVEN
 from metricfit.trust.confidence.confirmation import check_confidence
 from metricfit.trust.held_out import frozen_share, kept_apart
@@ -207,6 +208,7 @@ def answered(
     plugin = oracle if plugin is None else plugin
     if confidence is None or not problem.constraints:  # without limits there is nothing to confirm
         result = solve(problem, oracle, options)
+        warn_if_worst(problem, oracle, result)
         result = result if judged is None else judged(result)
     else:
         if not isinstance(oracle, PluginOracle):

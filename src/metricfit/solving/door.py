@@ -17,7 +17,6 @@ from metricfit.result import Calibrated, Origin, Result, constraint_records
 from metricfit.solving.answer import alone_of, tensor_of, with_single
 from metricfit.solving.policy_search import search
 from metricfit.solving.provenance import judge_of, provenance_of
-from metricfit.solving.worst_value import warn_if_worst
 from metricfit.trust.disagreement import warn_if_labels_disagree, warn_if_refuted
 
 DEFAULTS = Options()
@@ -79,5 +78,4 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     )
     if given.calibrates:
         warn_if_labels_disagree(result)
-    warn_if_worst(program, found.u, result)
     return result.with_provenance(**provenance_of(problem, given, result))

@@ -15,8 +15,8 @@ from metricfit.exceptions import WorstValueWarning
 from metricfit.messages import warn
 from metricfit.methods.base import Exhausted, Iterate, Standing, Walk
 from metricfit.methods.starts import diagonal_loss
-from metricfit.oracles.base import mixed
-from metricfit.problem import Limit, Program
+from metricfit.oracles.base import OracleBase, mixed
+from metricfit.problem import Limit, Problem
 from metricfit.result import Result
 from metricfit.types import FloatArray
 
@@ -24,11 +24,6 @@ from metricfit.types import FloatArray
 ROUNDING = 1e-9
 # With more classes than this, none is left out to see what that does to the limits: each takes two passes.
 MOST_CLASSES = 64
-
-
-def is_worst(program: Program, u: FloatArray) -> bool:
-    """Return whether the objective could not be worse."""
-    return bool(program.value(u) >= program.highest_value - ROUNDING)
 
 
 def most_useful(walk: Walk, best: Iterate) -> Iterate:
@@ -41,7 +36,7 @@ def most_useful(walk: Walk, best: Iterate) -> Iterate:
     program, n, prior = walk.program, walk.program.axes.n, walk.oracle.margins.sum(axis=0)
     vain = [limit for limit in program.limits if _any_undefined([limit], best.u)]
     named = np.count_nonzero(program.axes.match >= 0)
-    if not vain or not named or n > MOST_CLASSES or not is_worst(program, best.u):
+    if not vain or not named or n > MOST_CLASSES or program.value(best.u) < program.highest_value - ROUNDING:
         return best
     if _mean_recall(walk, best, prior) > 1 / named + ROUNDING:
         return best
@@ -83,12 +78,15 @@ def _mean_recall(walk: Walk, mixture: Iterate, prior: FloatArray) -> float:
     return float(np.mean(np.divide(hits, share, out=np.zeros(named.size), where=share > 0)))
 
 
-def warn_if_worst(program: Program, u: FloatArray, result: Result) -> None:
-    """Warn if the objective could not be worse within the limits, and say which of them hold for want of rows."""
-    if not program.limits or not is_worst(program, u):
-        return
+def warn_if_worst(problem: Problem, oracle: OracleBase, result: Result) -> None:
+    """Warn if limits hold only for want of rows and the objective could not be worse.
+
+    A value that is worst for another reason, because the few rows of a class are missed, may be good on new rows.
+    """
     empty = [record.name for record in result.constraints if np.isnan(record.value)]
-    why = f" {' and '.join(empty)} can be kept only by rates of no rows." if empty else ""
+    highest = problem.bind(oracle.axes, oracle.margins).highest_value
+    if not empty or problem.sign * result.value < highest - ROUNDING:
+        return
     other = result.calibrated
     told = ""
     if other is not None and not np.isclose(other.value, result.value):
@@ -96,7 +94,8 @@ def warn_if_worst(program: Program, u: FloatArray, result: Result) -> None:
             f", or use confusion='calibrated' ({other.value:.3f} if the calibrated probabilities are right)"
         )
     warn(
-        f"the objective is {result.value:g}, and could not be worse: within the limits no policy was found that has a "
-        f"better one.{why} Loosen the limits (mf.frontier shows what each level allows), give more rows{told}",
+        f"the objective is {result.value:g}, and could not be worse: the only policies found that keep "
+        f"{' and '.join(empty)} leave the rate without rows, such as the precision of a class that is never decided. "
+        f"Loosen the limit (mf.frontier shows what each level allows), give more rows{told}",
         WorstValueWarning,
     )
