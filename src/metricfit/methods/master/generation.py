@@ -20,6 +20,8 @@ from metricfit.types import FloatArray
 
 # A column that has had no weight for this many rounds is dropped; if it is needed, the oracle finds it again.
 PATIENCE = 8
+# A sum is known up to this part of the size of its terms: on another processor a difference of 0 may be -1e-19.
+ROUNDING = 8 * float(np.finfo(float).eps)
 
 
 def generate(
@@ -161,7 +163,10 @@ class Pricing:
         place = self.walk.call(slope)
         beaten_by = height + least(self.walk, self.columns, slope, place) - float(slope @ solution.point)
         self.columns.add(place, self.walk.vertices[place])
-        if beaten_by >= 0:
+        size = abs(height) + float(
+            np.abs(slope) @ (np.abs(self.walk.vectors[place]) + np.abs(solution.point))
+        )
+        if beaten_by >= -ROUNDING * size:
             self._tell(level)
         elif program.lowest_denominator > 0:
             self._tell(level + beaten_by / program.lowest_denominator)
