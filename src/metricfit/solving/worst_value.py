@@ -14,8 +14,9 @@ import numpy as np
 from metricfit.exceptions import WorstValueWarning
 from metricfit.messages import warn
 from metricfit.methods.base import Exhausted, Iterate, Standing, Walk
+from metricfit.methods.search.room import counted
 from metricfit.methods.starts import diagonal_loss
-from metricfit.oracles.base import OracleBase, mixed
+from metricfit.oracles.base import OracleBase
 from metricfit.problem import Limit, Problem
 from metricfit.result import Result
 from metricfit.types import FloatArray
@@ -69,9 +70,7 @@ def _asked(walk: Walk, gains: FloatArray, left_out: list[int]) -> list[int]:
 def _mean_recall(walk: Walk, mixture: Iterate, prior: FloatArray) -> float:
     """Return the mean recall of the classes that can be decided."""
     axes = walk.program.axes
-    weights = np.atleast_2d(mixture.weights)
-    weights = np.broadcast_to(weights, (len(axes.cells), weights.shape[1]))
-    made = mixed(walk.vertices, weights).sum(axis=0)
+    made = counted(walk, mixture).sum(axis=0)
     named = np.flatnonzero(axes.match >= 0)
     hits = made[0, named] if walk.program.layout == "diagonal" else made[axes.match[named], named]
     share = prior[axes.match[named]]
@@ -84,8 +83,9 @@ def warn_if_worst(problem: Problem, oracle: OracleBase, result: Result) -> None:
     A value that is worst for another reason, because the few rows of a class are missed, may be good on new rows.
     """
     empty = [record.name for record in result.constraints if np.isnan(record.value)]
-    highest = problem.bind(oracle.axes, oracle.margins).highest_value
-    if not empty or problem.sign * result.value < highest - ROUNDING:
+    if not empty:
+        return
+    if problem.sign * result.value < problem.bind(oracle.axes, oracle.margins).highest_value - ROUNDING:
         return
     other = result.calibrated
     told = ""
