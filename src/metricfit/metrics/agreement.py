@@ -156,7 +156,7 @@ def cohen_kappa(weights: Literal["linear", "quadratic"] | None = None) -> Metric
 
     def table(b: Binding) -> FloatArray:
         if weights is None:
-            return (np.arange(b.axes.n)[:, None] != b.axes.match[None, :]).astype(float)
+            return (~b.axes.right).astype(float)
         return distances(b, 2 if weights == "quadratic" else 1, text)
 
     def over(b: Binding) -> Linear:

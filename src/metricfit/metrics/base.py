@@ -54,9 +54,14 @@ class Metric(ABC):
         """How the metric bends over the achievable confusion tensors."""
 
     @property
-    @abstractmethod
+    def operands(self) -> tuple[Metric, ...]:
+        """The metrics that this one is an expression of; none by default."""
+        return ()
+
+    @property
     def smooth(self) -> bool:
-        """Whether the metric has a gradient wherever its rates are positive."""
+        """Whether the metric has a gradient wherever its rates are positive; by default, if all operands have."""
+        return all(metric.smooth for metric in self.operands)
 
     @property
     @abstractmethod
@@ -255,8 +260,8 @@ class Combination(Metric):
         return of_sum((c, m.curvature) for c, m in self.terms)
 
     @property
-    def smooth(self) -> bool:
-        return all(m.smooth for _, m in self.terms)
+    def operands(self) -> tuple[Metric, ...]:
+        return tuple(m for _, m in self.terms)
 
     @property
     def direction(self) -> int:
@@ -285,6 +290,10 @@ class Absolute(Metric):
     smooth = False
 
     @property
+    def operands(self) -> tuple[Metric, ...]:
+        return (self.metric,)
+
+    @property
     def curvature(self) -> Curvature:
         return Curvature.CONVEX if self.metric.curvature is Curvature.LINEAR else Curvature.UNKNOWN
 
@@ -304,8 +313,8 @@ class Times(Metric):
     curvature = Curvature.UNKNOWN
 
     @property
-    def smooth(self) -> bool:
-        return self.left.smooth and self.right.smooth
+    def operands(self) -> tuple[Metric, ...]:
+        return self.left, self.right
 
     @property
     def direction(self) -> int:
@@ -331,8 +340,8 @@ class Divided(Metric):
         return Curvature.RATIO if linear else Curvature.UNKNOWN
 
     @property
-    def smooth(self) -> bool:
-        return self.over.smooth and self.under.smooth
+    def operands(self) -> tuple[Metric, ...]:
+        return self.over, self.under
 
     @property
     def direction(self) -> int:
@@ -369,8 +378,8 @@ class Sliced(Metric):
         return self.metric.curvature
 
     @property
-    def smooth(self) -> bool:
-        return self.metric.smooth
+    def operands(self) -> tuple[Metric, ...]:
+        return (self.metric,)
 
     @property
     def direction(self) -> int:

@@ -21,8 +21,7 @@ from metricfit.functions.extremes import Spread, largest, magnitude, smallest
 from metricfit.functions.nonlinear import SUM_ERROR, Otherwise, Quotient
 from metricfit.functions.sums import Sum, Total
 from metricfit.messages import brief
-from metricfit.metrics.base import Absolute, Combination, Divided, Metric, Sliced, Times
-from metricfit.metrics.rates import Extreme, Named
+from metricfit.metrics.base import Metric
 from metricfit.metrics.recorded import recorded
 from metricfit.metrics.text.words import attributes, finite, number
 
@@ -149,21 +148,10 @@ def comparisons_in(metric: Metric) -> Iterator[Disparity | Worst]:
     >>> [str(one) for one in comparisons_in(mf.accuracy() - mf.disparity(mf.recall(1), over="sex"))]
     ["disparity(recall(1), over='sex')"]
     """
-    match metric:
-        case Disparity() | Worst():
-            yield metric
-        case Named() | Sliced() | Absolute():
-            yield from comparisons_in(metric.metric)
-        case Extreme():
-            for part in metric.metrics:
-                yield from comparisons_in(part)
-        case Combination():
-            for _, part in metric.terms:
-                yield from comparisons_in(part)
-        case Times():
-            yield from (*comparisons_in(metric.left), *comparisons_in(metric.right))
-        case Divided():
-            yield from (*comparisons_in(metric.over), *comparisons_in(metric.under))
+    if isinstance(metric, Disparity | Worst):
+        yield metric
+    for part in metric.operands:
+        yield from comparisons_in(part)
 
 
 def names_of(over: Over) -> list[str]:

@@ -117,7 +117,6 @@ class Churn(Metric):
 
     baseline: str
     direction = -1
-    smooth = True
     curvature = Curvature.LINEAR
 
     def bind(self, binding: Binding) -> Node:

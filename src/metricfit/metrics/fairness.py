@@ -29,7 +29,6 @@ class DecisionRates(Written):
     c: Label | None = None
     curvature = Curvature.LINEAR
     direction = 0
-    smooth = True
 
     def parts(self, binding: Binding) -> Sequence[Metric]:
         """Return one metric for each class, since a group may lack some of them."""

@@ -18,8 +18,7 @@ from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature, of_composition, of_maximum
 from metricfit.functions.expression import Constant, Node
 from metricfit.functions.extremes import largest, magnitude, smallest
-from metricfit.functions.functionals import each_class, each_decision, each_hit, everything
-from metricfit.functions.linear import Linear
+from metricfit.functions.functionals import Functional, each_class, each_decision, each_hit, everything
 from metricfit.functions.nonlinear import Quotient, Smooth
 from metricfit.functions.sums import Sum, Total
 from metricfit.messages import some
@@ -44,12 +43,11 @@ class Rates(Written):
     ``most`` is the largest value that the rate can have by definition.
     """
 
-    over: Callable[[Binding], Linear]
-    under: Callable[[Binding], Linear]
+    over: Functional
+    under: Functional
     ratio: bool
     direction: int = 1
     most: float = 1.0
-    smooth = True
 
     @property
     def curvature(self) -> Curvature:
@@ -90,8 +88,8 @@ class Named(Written):
         return self.metric.curvature
 
     @property
-    def smooth(self) -> bool:
-        return self.metric.smooth
+    def operands(self) -> tuple[Metric, ...]:
+        return (self.metric,)
 
     def bind(self, binding: Binding) -> Node:
         return self.metric.bind(binding)
@@ -105,7 +103,6 @@ class Composed(Written):
     kind: type[Atom]
     rates: Metric
     direction: int = 1
-    smooth = True
 
     @property
     def curvature(self) -> Curvature:
@@ -122,7 +119,6 @@ class Mean(Written):
     rates: Metric
     average: Literal["macro", "weighted"] = "macro"
     direction: int = 1
-    smooth = True
 
     @property
     def curvature(self) -> Curvature:
@@ -158,6 +154,10 @@ class Extreme(Metric):
     kind: Literal["maximum", "minimum"]
     metrics: tuple[Metric, ...]
     smooth = False
+
+    @property
+    def operands(self) -> tuple[Metric, ...]:
+        return self.metrics
 
     @property
     def curvature(self) -> Curvature:

@@ -33,7 +33,6 @@ class Room(Written):
     adds: FloatArray
     constant: float = 0.0
     direction = 1
-    smooth = True
     curvature = Curvature.LINEAR
 
     def bind(self, binding: Binding) -> Node:
