@@ -170,14 +170,11 @@ class JudgedLimit(NamedTuple):
         """
         if math.isnan(self.value):
             return "unknown"
-        sign = 1 if self.constraint.sense == ">=" else -1
+        value, *ends = (self.constraint.excess(end) for end in (self.value, self.low, self.high))
         # A limit that holds up to rounding holds.
-        value, *ends = (
-            sign * (end - self.constraint.limit) + 1e-9 for end in (self.value, self.low, self.high)
-        )
-        if value >= 0:
-            return "holds" if min(ends) >= 0 else "holds here"
-        return "missed here" if max(ends) >= 0 else "broken"
+        if value <= 1e-9:
+            return "holds" if max(ends) <= 1e-9 else "holds here"
+        return "missed here" if min(ends) <= 1e-9 else "broken"
 
     def document(self) -> dict[str, Any]:
         """Return the entries for ``--json``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from metricfit.messages import brief, cut
 from metricfit.metrics.text.words import finite, number
@@ -21,13 +21,28 @@ class Constraint:
     Examples
     --------
     >>> import metricfit as mf
-    >>> str(mf.precision("fraud") >= 0.9)
-    "precision('fraud') >= 0.9"
+    >>> floor = mf.precision("fraud") >= 0.9
+    >>> str(floor), floor.side, floor.excess(0.75) > 0
+    ("precision('fraud') >= 0.9", 'at least', True)
     """
 
     metric: Metric
     sense: Sense
     limit: float
+
+    @property
+    def inward(self) -> int:
+        """The direction from the limit to values that keep it: 1 for ``>=``, -1 for ``<=``."""
+        return 1 if self.sense == ">=" else -1
+
+    @property
+    def side(self) -> str:
+        """The sense in words."""
+        return "at least" if self.sense == ">=" else "at most"
+
+    def excess(self, value: Any) -> Any:
+        """Return by how much a value, or each of an array of them, misses the limit; at most 0 if it keeps it."""
+        return self.limit - value if self.sense == ">=" else value - self.limit
 
     def __str__(self) -> str:
         return f"{self.metric} {self.sense} {number(self.limit)}"

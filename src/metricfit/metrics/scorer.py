@@ -66,16 +66,12 @@ class MetricScorer:
         confusion = self._confusion(estimator, X, y, sample_weight, sensitive_features)
         binding = Binding.of(confusion.axes, confusion.margins)
         sign = -1.0 if self.metric.direction < 0 else 1.0
-        violation = max((self._violation(c, confusion) for c in self.constraints), default=0.0)
+        violation = max((c.excess(c.metric(confusion)) for c in self.constraints), default=0.0)
         if violation > 0:
             ends = binding.take(self.metric).reach()
             worst = min(sign * float(end[0]) for end in ends)
             return (worst if np.isfinite(worst) else 0.0) - violation
         return sign * self.metric(confusion) + 0.0
-
-    def _violation(self, constraint: Constraint, confusion: Confusion) -> float:
-        away = constraint.metric(confusion) - constraint.limit
-        return away if constraint.sense == "<=" else -away
 
     def _confusion(self, estimator: Any, X: Any, y: Any, weight: Any, sensitive_features: Any) -> Confusion:
         beside = {} if sensitive_features is None else {"sensitive_features": sensitive_features}

@@ -76,25 +76,20 @@ class Limit:
 
     def violation(self, u: FloatArray) -> float:
         """Return by how much the limit is missed, in units of the metric; 0 for a rate of no rows."""
-        value = self.value(u)
-        excess = (
-            value - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - value
-        )
+        excess = self.constraint.excess(self.value(u))
         return 0.0 if np.isnan(excess) else excess
 
     def violations(self, points: FloatArray) -> FloatArray:
         """Return the violations at many u, the rows of a matrix."""
         value = (defined(self.metric, points) if self._may_be_undefined else self.metric.value(points))[:, 0]
-        excess = (
-            value - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - value
-        )
+        excess = self.constraint.excess(value)
         return np.where(np.isnan(excess), 0.0, excess)
 
     @property
     def out_of_reach(self) -> float:
         """By how much the limit lies beyond all values that the metric can have; at most 0 where it does not."""
         low, high = (float(end[0]) for end in self.metric.reach())
-        return low - self.constraint.limit if self.constraint.sense == "<=" else self.constraint.limit - high
+        return self.constraint.excess(low if self.constraint.sense == "<=" else high)
 
     @property
     def is_empty(self) -> bool:
@@ -103,6 +98,5 @@ class Limit:
 
     def unit(self, u: FloatArray) -> FloatArray:
         """Return what one unit of slack in the limit adds to the functions (they are affine in the limit)."""
-        step = 1.0 if self.constraint.sense == "<=" else -1.0
         limit = self.constraint.limit
-        return self.functions(limit).value(u) - self.functions(limit + step).value(u)
+        return self.functions(limit).value(u) - self.functions(limit - self.constraint.inward).value(u)

@@ -187,8 +187,7 @@ def limit_in_words(constraint: Constraint) -> str:
     >>> limit_in_words(mf.precision("fraud") >= 0.9)
     'precision of fraud at least 0.9'
     """
-    side = "at least" if constraint.sense == ">=" else "at most"
-    return f"{named(constraint.metric)} {side} {constraint.limit:g}"
+    return f"{named(constraint.metric)} {constraint.side} {constraint.limit:g}"
 
 
 def binds(record: ConstraintRecord) -> bool:

@@ -87,9 +87,9 @@ def limits_at(traded: Sequence[Constraint], levels: Sequence[float]) -> tuple[Co
 
 def nearest(constraint: Constraint, violation: float) -> float:
     """Return the value of a metric that misses its limit by so much."""
-    return constraint.limit - violation if constraint.sense == ">=" else constraint.limit + violation
+    return constraint.limit - constraint.inward * violation
 
 
 def looser(traded: Sequence[Constraint], some: Sequence[float], others: Sequence[float]) -> bool:
     """Return whether some levels are nowhere stricter than others."""
-    return all(a <= b if c.sense == ">=" else a >= b for c, a, b in zip(traded, some, others, strict=True))
+    return all(c.inward * a <= c.inward * b for c, a, b in zip(traded, some, others, strict=True))

@@ -50,7 +50,7 @@ def _keeps(result: Result, limits: Sequence[Constraint]) -> bool:
 
 
 def _violation(constraint: Constraint, value: float) -> float:
-    excess = constraint.limit - value if constraint.sense == ">=" else value - constraint.limit
+    excess = constraint.excess(value)
     return 0.0 if np.isnan(excess) else excess  # a rate of no rows, 0 / 0, keeps its limit
 
 

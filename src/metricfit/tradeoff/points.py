@@ -109,9 +109,11 @@ class Frontier:
     def ordered(self) -> tuple[Point, ...]:
         """The points of the distinct levels, from the loosest to the strictest, as a curve needs them."""
         known = {point.levels: point for point in self.points}
-        signs = [1 if c.sense == ">=" else -1 for c in self.traded]
-        order = sorted(known, key=lambda levels: [s * level for s, level in zip(signs, levels, strict=True)])
-        return tuple(known[levels] for levels in order)
+
+        def strictness(levels: tuple[float, ...]) -> list[float]:
+            return [c.inward * level for c, level in zip(self.traded, levels, strict=True)]
+
+        return tuple(known[levels] for levels in sorted(known, key=strictness))
 
     def to_frame(self) -> Any:
         """Return a pandas frame with a row for each level as given, including those that cannot be kept.

@@ -170,11 +170,13 @@ class Walker:
             raise ValueError(f"levels must be at least 2, or a list of limits, got {count!r}")
         free, found = self.solve(self.problem).confusion, []
         for constraint in self.traded:
-            wanted = 1 if constraint.sense == ">=" else -1
-            metric = Named(str(constraint.metric), constraint.metric, wanted)
+            metric = Named(str(constraint.metric), constraint.metric, constraint.inward)
             loosest, extreme = constraint.metric(free), Problem(metric, self.problem.constraints)
             strictest = self.solve(extreme).value
-            if wanted * (strictest - loosest) <= self.options.tol and self.options.method == "auto":
+            if (
+                constraint.inward * (strictest - loosest) <= self.options.tol
+                and self.options.method == "auto"
+            ):
                 # On counted labels a rule that may be luck is not preferred, but it does say what can be kept.
                 strictest = self.solve(extreme, replace(self.options, method=Local(warn=False))).value
             found.append(np.linspace(loosest, loosest + REACH * (strictest - loosest), count).tolist())

@@ -228,7 +228,7 @@ class _Trials:
             first += len(own)
             value = _on_new_rows(partial(_value, c), trial.seen, trial.held_out, trial.folds)
             # All its claims should hold, so the value keeps the limit; for ratios and maxima only to first order.
-            value = max(value, c.limit) if c.sense == ">=" else min(value, c.limit)
+            value = c.limit if c.excess(value) > 0 else value
             records.append(
                 ConstraintConfidence(str(c), value, value, c.limit, margin, broken, "folds", APPROXIMATE)
             )

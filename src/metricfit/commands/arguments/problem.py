@@ -168,7 +168,7 @@ def infeasible(error: InfeasibleError, problem: Problem) -> Infeasible:
     rows = [["constraint", "asked", "alone", "nearest with the others"]]
     nearest = {}
     for constraint in problem.constraints:
-        name, sign = str(constraint), -1 if constraint.sense == ">=" else 1
+        name, sign = str(constraint), -constraint.inward
         # Rounded to the looser side, so that the limits shown can be kept.
         alone, together = (
             _loose(constraint.limit + sign * max(by, 0.0), sign)

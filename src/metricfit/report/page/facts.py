@@ -122,7 +122,7 @@ class Facts:
             if self.origin is not None:
                 constraint = self.origin.problem.constraints[place]
                 row["words"] = words.named(constraint.metric)
-                row["side"] = "at least" if constraint.sense == ">=" else "at most"
+                row["side"] = constraint.side
                 row["price"] = words.price_in_words(
                     self.origin.problem, constraint, record, self._kind() == "labels"
                 )

@@ -118,7 +118,7 @@ class FrontierDisplay(Display):
         if self.chosen is None or self.chosen.result is None or len(self.frontier.traded) > 1:
             return 0.0
         traded, (asked,), own = self.frontier.traded[0], self.chosen.levels, self.chosen.result.value
-        side = 1 if traded.sense == ">=" else -1
+        side = traded.inward
         gains = [
             -self.frontier.problem.sign * (point.result.value - own)
             for point in self.frontier
@@ -144,9 +144,8 @@ class FrontierDisplay(Display):
                 linestyle="none",
                 label="the limit asked for",
             )
-        side = "at least" if inner.sense == ">=" else "at most"
         ax.set(
-            xlabel=f"{plain(named(inner.metric, short=True), 60)}, {side}",
+            xlabel=f"{plain(named(inner.metric, short=True), 60)}, {inner.side}",
             ylabel=plain(named(front.problem.objective, short=True), 34),
         )
         ax.legend(loc="best")

@@ -55,15 +55,14 @@ class Limits:
     def tightened(self, step: float, lean: Constraint | None = None) -> Problem:
         """Return the problem with its limits tightened by ``step`` standard errors, and with ``lean`` if given."""
         moved = [
-            replace(c, limit=c.limit + (m if c.sense == ">=" else -m))
+            replace(c, limit=c.limit + c.inward * m)
             for c, m in zip(self.problem.constraints, self.margins(step), strict=True)
         ]
         return replace(self.problem, constraints=(*moved, *([] if lean is None else [lean])))
 
     def hold(self, confusion: Confusion) -> bool:
         """Return whether a confusion tensor keeps all limits as they were asked for."""
-        away = [(c.metric(confusion) - c.limit, c.sense) for c in self.problem.constraints]
-        return all(room >= -ROUNDING if sense == ">=" else room <= ROUNDING for room, sense in away)
+        return all(c.excess(c.metric(confusion)) <= ROUNDING for c in self.problem.constraints)
 
 
 class Path:
@@ -81,7 +80,7 @@ class Path:
     def settled(self, step: float) -> bool:
         """Return whether the policy fitted without constraints keeps the limits at this step on the tuning rows."""
         pairs = zip(self.limits.tightened(step).constraints, self.unbound, strict=True)
-        return all((value >= c.limit) if c.sense == ">=" else (value <= c.limit) for c, value in pairs)
+        return all(c.excess(value) <= 0 for c, value in pairs)
 
     def policy(self, step: float, lean: Constraint | None, start: Any) -> Any:
         """Return the result for limits tightened by ``step`` standard errors, and for ``lean`` if given."""
