@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metricfit.data.axes import Axes
-from metricfit.data.layout import Layout, expand, shape_of
+from metricfit.data.layout import Layout, expand, shape_of, statistic
 from metricfit.exceptions import Undefined
 from metricfit.functions.expression import Constant, Entries, Node
 from metricfit.functions.linear import Linear, Triplets, entries_of
@@ -33,11 +33,21 @@ SHARED = 4096
 class Functions:
     """``u = matrix @ z + constant`` for statistics ``z`` of one layout, with the reach of each entry."""
 
+    axes: Axes
     layout: Layout
     matrix: Any
     constant: FloatArray
     low: FloatArray
     high: FloatArray
+
+    def vector(self, tensor: FloatArray) -> FloatArray:
+        """Return u of a confusion tensor."""
+        return np.asarray(self.matrix @ statistic(tensor, self.layout, self.axes).ravel() + self.constant)
+
+    def loss(self, direction: FloatArray) -> FloatArray:
+        """Return the tensor whose product with a confusion tensor is ``direction @ u``, up to a constant."""
+        table = (self.matrix.T @ direction).reshape(shape_of(self.layout, self.axes))
+        return expand(table, self.layout, self.axes)
 
 
 @dataclass(frozen=True)
@@ -148,8 +158,7 @@ class Binding:
     def extremes(self, node: Node) -> tuple[float, float]:
         """Return the ends of a linear node of size one over all tensors with these priors."""
         functions = self.finish()
-        slope = functions.matrix.T @ node.gradient(functions.constant)
-        loss = expand(slope.reshape(shape_of(functions.layout, self.axes)), functions.layout, self.axes)
+        loss = functions.loss(node.gradient(functions.constant))
         level = node.scalar(functions.constant)
         low, high = (float((self.margins * end).sum()) for end in (loss.min(axis=2), loss.max(axis=2)))
         return level + low, level + high
@@ -173,7 +182,7 @@ class Binding:
             sp.coo_array((_join(data), (_join(rows), _join(columns))), shape) if data else sp.coo_array(shape)
         )
         low, high = _join([e.low for e in self.nodes]), _join([e.high for e in self.nodes])
-        return Functions(layout, matrix.tocsr(), _join(constants), low, high)
+        return Functions(self.axes, layout, matrix.tocsr(), _join(constants), low, high)
 
     def _places(self, linear: Linear, layout: Layout) -> list[Triplets]:
         """Return the coefficients of a batch on the statistic of one cell."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricfit.data.confusion import Confusion
-from metricfit.data.layout import expand, shape_of, statistic
 from metricfit.functions.binding import Binding, Functions
 from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
@@ -97,9 +96,7 @@ class _On:
         binding = Binding.of(confusion.axes, confusion.margins)
         root = metric.bind(binding)
         functions = binding.finish()
-        counted = statistic(confusion.values, functions.layout, confusion.axes)
-        u = functions.matrix @ counted.ravel() + functions.constant
-        return cls(binding, root, *_parts(root), functions, u)
+        return cls(binding, root, *_parts(root), functions, functions.vector(confusion.values))
 
     @property
     def values(self) -> FloatArray:
@@ -107,9 +104,7 @@ class _On:
 
     def slopes(self, weights: FloatArray) -> FloatArray:
         """Return the slopes of a weighted sum of the functions where no class share changes, as a tensor."""
-        layout, axes = self.functions.layout, self.binding.axes
-        loss = self.functions.matrix.T @ self.node.slope(self.u, weights)
-        return np.asarray(expand(loss.reshape(shape_of(layout, axes)), layout, axes))
+        return self.functions.loss(self.node.slope(self.u, weights))
 
 
 def _parts(root: Node) -> tuple[int, Node]:

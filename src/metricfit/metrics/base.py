@@ -14,7 +14,6 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex
 import numpy as np
 
 from metricfit.data.confusion import Confusion
-from metricfit.data.layout import expand, shape_of, statistic
 from metricfit.exceptions import ComparisonError
 from metricfit.functions.binding import Binding, Functions
 from metricfit.functions.curvature import Curvature, of_sum
@@ -84,8 +83,7 @@ class Metric(ABC):
     def gradient(self, confusion: Confusion) -> FloatArray:
         """Return the gradient, in the shape of the tensor, for changes that keep each cell's class priors."""
         node, u, functions = self._on(confusion)
-        slope = (functions.matrix.T @ node.gradient(u)).reshape(shape_of(functions.layout, confusion.axes))
-        return expand(slope, functions.layout, confusion.axes)
+        return functions.loss(node.gradient(u))
 
     def _on(self, confusion: Confusion) -> tuple[Node, FloatArray, Functions]:
         if not isinstance(confusion, Confusion):
@@ -93,8 +91,7 @@ class Metric(ABC):
         binding = Binding.of(confusion.axes, confusion.margins)
         node = binding.take(self)
         functions = binding.finish()
-        z = statistic(confusion.values, functions.layout, confusion.axes)
-        return node, functions.matrix @ z.ravel() + functions.constant, functions
+        return node, functions.vector(confusion.values), functions
 
     def at(self, /, **where: object) -> Metric:
         """Return the metric on the rows whose attributes have the given value, or one of the given values.

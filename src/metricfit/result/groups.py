@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metricfit.data.confusion import Confusion
-from metricfit.data.layout import Layout, shape_of, statistic
+from metricfit.data.layout import Layout, shape_of
 from metricfit.data.rows import strata
 from metricfit.exceptions import Undefined
 from metricfit.functions.binding import Binding
@@ -98,9 +98,7 @@ def _value(metric: Metric, confusion: Confusion) -> tuple[float, Any]:
     except Undefined:
         node = None
     made = None if under is None or under.constant else binding.bind(under)
-    functions = binding.finish()
-    z = statistic(confusion.values, functions.layout, confusion.axes)
-    u = functions.matrix @ z.ravel() + functions.constant
+    u = binding.finish().vector(confusion.values)
 
     def rows(of_class: Any) -> float:
         if under is not None and under.constant:
