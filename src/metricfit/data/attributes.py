@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from metricfit.data.columns import factorize, is_frame, read_frame
@@ -30,6 +30,17 @@ MISSING_RULES = ("error", "cell")
 
 
 UNSEEN_RULES = ("error", "overall")
+
+
+def names_of(names: str | Iterable[str] | None) -> list[str]:
+    """Return the names of attributes, of which users may give one, several or none, as a list.
+
+    Examples
+    --------
+    >>> names_of("sex"), names_of(("sex", "age")), names_of(None)
+    (['sex'], ['sex', 'age'], [])
+    """
+    return [names] if isinstance(names, str) else list(names or ())
 
 
 def read_attributes(sensitive_features: Any) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 
@@ -19,6 +18,7 @@ from metricfit.data.labels import encode_labels
 from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays, Rows, strata
 from metricfit.data.validation import check_lengths, check_proba, check_several_classes, check_weights
+from metricfit.messages import rows_from
 from metricfit.oracles.base import Counting, OracleBase, Vertex
 from metricfit.oracles.block_sums import class_weight, decided_weight, mixture_weight
 from metricfit.oracles.files.sources import Source, ahead
@@ -51,7 +51,7 @@ class ChunkedRows:
         counts = np.zeros((0, n), np.int64)
         totals = np.zeros((0, n))
         for part in source.parts(settings):
-            with counted_from(self.codes.n_rows):
+            with rows_from(self.codes.n_rows):
                 labels = encode_labels(part.y, source.classes, source.label_name)
                 weights = check_weights(part.weight, len(labels), source.weight_name, allow_zero=True)
                 cells, local = Cells.observe(part.features, len(labels))
@@ -86,7 +86,7 @@ class ChunkedRows:
         for stored in ahead(self.source.blocks(self.settings)):
             proba = stored
             if check or stored.dtype not in (np.float32, np.float64) or not stored.flags.c_contiguous:
-                with counted_from(start):
+                with rows_from(start):
                     proba = check_proba(stored, self.axes.n, name=self.source.proba_name)
             labels, cells, weights = self.codes.read(start, len(proba))
             cells = self.place[cells] if several and cells is not None else None
@@ -245,14 +245,3 @@ class ChunkedOracle(OracleBase):
     def sample(self) -> Rows:
         """Return rows drawn in the first pass, stratified by class and cell; all of them if they are few."""
         return self._sample
-
-
-@contextmanager
-def counted_from(start: int) -> Iterator[None]:
-    """Add the place of a block's first row to errors about the block."""
-    try:
-        yield
-    except ValueError as error:
-        if not start:
-            raise
-        raise ValueError(f"{error} (rows are counted from row {start})") from error

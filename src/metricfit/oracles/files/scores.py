@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from metricfit.data.attributes import names_of
 from metricfit.data.labels import distinct_labels
 from metricfit.data.validation import check_weights
 from metricfit.messages import count, rows_from, unknown
@@ -72,10 +73,9 @@ def scores(
     ...     mf.optimize(data, None, "g_mean").value
     1.0
     """
-    named = [attributes] if isinstance(attributes, str) else list(attributes)
     if not proba_prefix:
         raise ValueError("proba_prefix is empty; give what the names of the probability columns begin with")
-    return ScoreFiles(path, label, proba_prefix, named, weight, classes, normalize)
+    return ScoreFiles(path, label, proba_prefix, names_of(attributes), weight, classes, normalize)
 
 
 class Arrays(NamedTuple):
@@ -166,10 +166,13 @@ class ScoreFiles:
     def parts(self, settings: Settings = TUNED) -> Iterator[Part]:
         """Yield labels, attributes and weights, without reading the probabilities."""
         assert self.label is not None
+        first = 0
         for table in self.table.batches(self.others, settings.part_rows):
-            y = labels_of(table[self.label], self.label, self.classes, self.prefix)
-            features = {name: table[name] for name in self.attributes} or None
-            yield Part(y, features, None if self.weight is None else numbers(table[self.weight], self.weight))
+            with rows_from(first):
+                y = labels_of(table[self.label], self.label, self.classes, self.prefix)
+                weight = None if self.weight is None else numbers(table[self.weight], self.weight)
+            yield Part(y, {name: table[name] for name in self.attributes} or None, weight)
+            first += len(table)
 
     def blocks(self, settings: Settings = TUNED) -> Iterator[FloatArray]:
         """Yield the probabilities as arrays of rows, all of one size but the last."""
