@@ -20,6 +20,7 @@ from metricfit.data.attributes import (
     MISSING_RULES,
     attribute_codes,
     matching_columns,
+    names_of,
     read_attributes,
 )
 from metricfit.data.validation import label
@@ -245,7 +246,7 @@ class Cells:
         >>> {key: mask.tolist() for key, mask in cells.groups("sex").items()}
         {('F',): [True, True, False], ('M',): [False, False, True]}
         """
-        names = [over] if isinstance(over, str) else list(over)
+        names = names_of(over)
         if not names:
             raise ValueError("over must name at least one attribute")
         positions = [self._position(name) for name in names]

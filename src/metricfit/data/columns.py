@@ -21,6 +21,11 @@ def is_frame(data: object) -> bool:
     return isinstance(data, Mapping) or hasattr(data, "columns")
 
 
+def is_arrow(data: object) -> bool:
+    """Return whether the data is an array or a table of pyarrow, which need not be imported to tell."""
+    return type(data).__module__.partition(".")[0] == "pyarrow"
+
+
 def frame_columns(frame: Any) -> list[Any]:
     """Return the names of the columns of a frame or mapping, in their order; pyarrow calls its arrays "columns".
 
@@ -256,7 +261,7 @@ def _distinct(column: Any, name: str) -> tuple[Sequence[Any], IntArray]:
 
 
 def _as_array(column: Any, name: str) -> Any:
-    if type(column).__module__.partition(".")[0] == "pyarrow":
+    if is_arrow(column):
         # Python's own objects: pyarrow's to_numpy decodes the nulls of a dictionary column as ordinary values.
         if column.null_count:
             return np.array(column.to_pylist(), dtype=object)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from metricfit.data.columns import is_arrow
+
 
 def rows_at(X: Any, rows: Any) -> Any:
     """Return some rows of features: of anything that scikit-learn takes, and of tables of pyarrow.
@@ -29,7 +31,7 @@ def rows_at(X: Any, rows: Any) -> Any:
     """
     from sklearn.utils import _safe_indexing
 
-    if type(X).__module__.partition(".")[0] == "pyarrow":  # which scikit-learn 1.6 does not know
+    if is_arrow(X):  # which scikit-learn 1.6 does not know
         rows = np.asarray(rows)
         return X.take(np.flatnonzero(rows) if rows.dtype == bool else rows)
     return _safe_indexing(X, rows)

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from metricfit.estimator.inputs import attribute_names
-from metricfit.oracles.dask.partitions import aligned_blocks, is_dask
+from metricfit.oracles.dask.partitions import aligned_blocks
 from metricfit.trust.crossfit import class_proba
-
-__all__ = ["attribute_blocks", "is_dask", "mapped", "proba_blocks"]
 
 
 def proba_blocks(model: Any, X: Any, classes: Any) -> Any:

@@ -8,14 +8,12 @@ from typing import Any, Literal, Self
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from metricfit.estimator.blockwise import is_dask
 from metricfit.estimator.decider import Decider
 from metricfit.estimator.fitting import Fitted, fit_blocks, fit_rows
-from metricfit.estimator.inputs import (
-    seed_of,
-)
+from metricfit.estimator.inputs import seed_of
 from metricfit.estimator.parameters import check_parameters
 from metricfit.methods import Method
+from metricfit.oracles.dask.partitions import is_dask
 from metricfit.problem import ConstraintLike, ObjectiveLike
 
 

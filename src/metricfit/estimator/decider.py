@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from metricfit.estimator.blockwise import is_dask, mapped, proba_blocks
+from metricfit.estimator.blockwise import mapped, proba_blocks
 from metricfit.estimator.inputs import attributes_of
+from metricfit.oracles.dask.partitions import is_dask
 from metricfit.policy import ModelPolicy, Policy
 from metricfit.policy.row_hash import feature_words
 from metricfit.problem import Problem

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from metricfit.data.attributes import names_of
 from metricfit.data.axes import Axes
 from metricfit.data.columns import frame_columns, is_frame
 from metricfit.data.labels import encode_labels
@@ -70,7 +71,7 @@ def attribute_names(attributes: str | Iterable[str] | None, sensitive_features: 
     >>> attribute_names("sex", None)
     ['sex']
     """
-    names = [attributes] if isinstance(attributes, str) else list(attributes or ())
+    names = names_of(attributes)
     if names and sensitive_features is not None:
         raise ValueError(
             f"sensitive_features was passed although attributes={names} names columns of X; pass one of them"

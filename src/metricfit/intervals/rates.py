@@ -83,8 +83,7 @@ def _coefficients(linear: Linear, axes: Axes) -> FloatArray:
     made = np.zeros((linear.size, axes.n, axes.k))
     diagonal, column, row, full = linear.parts
     if diagonal is not None:
-        right = np.arange(axes.n)[:, None] == axes.match[None, :]
-        made += right * dense(diagonal)[:, None, :]
+        made += axes.right * dense(diagonal)[:, None, :]
     if column is not None:
         made += dense(column)[:, None, :]
     if row is not None:

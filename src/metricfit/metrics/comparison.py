@@ -154,11 +154,6 @@ def comparisons_in(metric: Metric) -> Iterator[Disparity | Worst]:
         yield from comparisons_in(part)
 
 
-def names_of(over: Over) -> list[str]:
-    """Return attribute names as a list."""
-    return [over] if isinstance(over, str) else list(over)
-
-
 def strata_of(metric: Disparity, binding: Binding) -> list[Binding]:
     """Return the parts of the rows within which groups are compared."""
     return [binding] if metric.given is None else list(binding.groups(metric.given).values())

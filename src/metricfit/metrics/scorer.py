@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from metricfit.data.attributes import names_of
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.columns import frame_columns, is_frame
@@ -56,8 +57,7 @@ class MetricScorer:
         """Read constraints and names as users write them."""
         single = isinstance(constraints, Constraint | str | bool)
         given: Iterable[Any] = [constraints] if single else constraints
-        names = (attributes,) if isinstance(attributes, str) else tuple(attributes or ())
-        return cls(metric, tuple(constraint_of(one) for one in given), names)
+        return cls(metric, tuple(constraint_of(one) for one in given), tuple(names_of(attributes)))
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None
@@ -94,7 +94,7 @@ class MetricScorer:
 
     def _columns(self, estimator: Any, X: Any) -> dict[str, Any] | None:
         """Return the named columns that X has: blind decisions need none, and metrics say which one they lack."""
-        named = self.attributes or _names(getattr(estimator, "attributes", None))
+        named = self.attributes or names_of(getattr(estimator, "attributes", None))
         known = frame_columns(X) if named and is_frame(X) else []
         return {name: X[name] for name in named if name in known} or None
 
@@ -120,10 +120,6 @@ class MetricScorer:
     def __repr__(self) -> str:
         limits = "".join(f", {c}" for c in self.constraints)
         return f"MetricScorer({self.metric}{limits})"
-
-
-def _names(attributes: Any) -> tuple[str, ...]:
-    return (attributes,) if isinstance(attributes, str) else tuple(attributes or ())
 
 
 def _chances(estimator: Any, X: Any, beside: dict[str, Any], axes: Axes) -> FloatArray:

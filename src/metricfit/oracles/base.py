@@ -112,6 +112,11 @@ class OracleBase(ABC):
             return float(self.n_rows or 0)
         return 1 / float(np.sum(rows.weights**2))
 
+    @property
+    def counting(self) -> Counting:
+        """How the confusion of a rule is counted, as ``confusion=`` names it."""
+        return "calibrated" if self.calibrates else "model" if self.exact else "labels"
+
     def many(self, losses: Sequence[FloatArray], layout: Layout) -> list[Vertex]:
         """Return the best rules for several losses; one pass after the other by default."""
         return [self(loss, layout) for loss in losses]

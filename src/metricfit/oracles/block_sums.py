@@ -13,7 +13,7 @@ from metricfit.types import FloatArray, IntArray
 def decided_weight(
     block: RowArrays, loss: FloatArray, match: IntArray, layout: Layout, threads: int = 1
 ) -> FloatArray:
-    """Return the weight of the rows that the rule of a loss decides so, in the layout of the loss.
+    """Return the weight of the rows by class and decision under the rule of a loss, in the layout of the loss.
 
     Examples
     --------

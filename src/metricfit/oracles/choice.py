@@ -7,6 +7,7 @@ from typing import Any
 
 from metricfit.data.rows import Rows
 from metricfit.oracles.base import Counting, OracleBase
+from metricfit.oracles.dask.partitions import is_dask
 from metricfit.oracles.files.chunked import ChunkedOracle, ChunkedRows
 from metricfit.oracles.files.scores import ScoreFiles
 from metricfit.oracles.files.sources import MappedArray, mapping_of
@@ -51,7 +52,7 @@ def oracle_for(
     """
     stored = isinstance(proba, ScoreFiles) or mapping_of(proba) is not None
     far = stored and is_large(proba.nbytes, settings)
-    if far or hasattr(proba, "__dask_graph__"):
+    if far or is_dask(proba):
         if blind:
             raise ValueError(
                 "blind=True needs rows in memory; pass an array of a sample of the rows as proba"
@@ -76,7 +77,7 @@ def oracle_for(
         proba, y, sensitive_features, sample_weight, *_ = proba.arrays(missing)
     if y is None:
         raise ValueError("y is None; pass the labels of the rows, or a table that has them: mf.scores(...)")
-    if hasattr(proba, "__dask_graph__"):
+    if is_dask(proba):
         from metricfit.oracles.dask import DaskOracle, DaskRows
 
         return DaskOracle(

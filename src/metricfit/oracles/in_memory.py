@@ -102,8 +102,7 @@ class PluginOracle(OracleBase):
 
     def on(self, rows: Rows) -> PluginOracle:
         """Return the same kind of oracle on other rows."""
-        kind: Counting = "calibrated" if self.calibrates else "model" if self.exact else "labels"
-        return PluginOracle(rows, kind, self.threads, settings=self.settings)
+        return PluginOracle(rows, self.counting, self.threads, settings=self.settings)
 
     def soft(self) -> PluginOracle:
         """Return the oracle that counts the same rows by their probabilities."""

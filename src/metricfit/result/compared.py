@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from metricfit.data.attributes import names_of
 from metricfit.data.axes import Axes
 from metricfit.metrics import Metric, coverage, recall
 from metricfit.metrics.base import Combination
-from metricfit.metrics.comparison import Disparity, comparisons_in, names_of
+from metricfit.metrics.comparison import Disparity, comparisons_in
 from metricfit.metrics.fairness import DecisionRates
 from metricfit.metrics.rates import COVERAGES, Named, Rates
 from metricfit.problem import Problem
@@ -29,7 +30,7 @@ def comparisons(metric: Metric) -> Iterator[tuple[Metric, list[str]]]:
     """Yield what is compared over which attributes, anywhere in an expression."""
     for one in comparisons_in(metric):
         given = one.given if isinstance(one, Disparity) else None
-        yield one.metric, [*([] if given is None else names_of(given)), *names_of(one.over)]
+        yield one.metric, [*names_of(given), *names_of(one.over)]
 
 
 def rates_compared(problem: Problem, axes: Axes) -> list[tuple[Metric, list[str]]]:

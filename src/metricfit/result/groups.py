@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from metricfit.data.attributes import names_of
 from metricfit.data.confusion import Confusion
 from metricfit.data.layout import Layout, shape_of
 from metricfit.data.rows import strata
@@ -15,7 +16,7 @@ from metricfit.exceptions import Undefined
 from metricfit.functions.binding import Binding
 from metricfit.intervals.estimate import wilson
 from metricfit.metrics import Metric
-from metricfit.metrics.comparison import Over, names_of
+from metricfit.metrics.comparison import Over
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.problem import Problem
 from metricfit.result.compared import rate_of, rates_compared

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from metricfit.data.columns import is_arrow
+
 # Numbers without leading zeros: 007 stays a string, so that it is the same key as in the file. Programs write a column
 # of whole numbers as 5.0 if an entry was missing once. More digits have the same hash as a number and as a string.
 WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,19})(\.0+)?")
@@ -40,7 +42,7 @@ def keys_of(column: Any, name: str) -> Any:
     >>> keys_of(np.array(["5", "5.0", "007", "x"], dtype=object), "case")
     [5, 5, '007', 'x']
     """
-    if type(column).__module__.partition(".")[0] != "pyarrow":
+    if not is_arrow(column):
         return [_typed(entry) for entry in column.tolist()]
     import pyarrow.types as kinds
 

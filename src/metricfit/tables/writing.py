@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
+from metricfit.data.columns import is_arrow
 from metricfit.tables.formats import arrow, format_of
 from metricfit.tables.whole_file import whole_file
 
@@ -50,7 +51,7 @@ class CsvWriter:
 
         # Integers stay integers even where values are missing.
         plain = {
-            name: column.to_pandas(integer_object_nulls=True) if _is_arrow(column) else column
+            name: column.to_pandas(integer_object_nulls=True) if is_arrow(column) else column
             for name, column in columns.items()
         }
         frame = pd.DataFrame(plain)
@@ -72,7 +73,7 @@ class ArrowWriter:
     def append(self, columns: Mapping[str, Any]) -> None:
         """Write the next rows."""
         pa = self.pa
-        table = pa.table({name: pa.array(c) if not _is_arrow(c) else c for name, c in columns.items()})
+        table = pa.table({name: pa.array(c) if not is_arrow(c) else c for name, c in columns.items()})
         if self.writer is None:
             self.schema = table.schema
             self.writer = self._opened()
@@ -92,7 +93,3 @@ class ArrowWriter:
 
 
 Writer = CsvWriter | ArrowWriter
-
-
-def _is_arrow(column: Any) -> bool:
-    return type(column).__module__.partition(".")[0] == "pyarrow"

@@ -9,11 +9,12 @@ from itertools import count
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.options import Options
-from metricfit.oracles.base import Counting, OracleBase
+from metricfit.oracles.base import OracleBase
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.policy import Policy
 from metricfit.problem import Problem
 from metricfit.result import Result
+from metricfit.solving.provenance import judging_rows
 from metricfit.tradeoff.levels import limits_at
 from metricfit.tradeoff.points import Frontier, Point
 from metricfit.tradeoff.trace import DEFAULTS, trace
@@ -26,7 +27,7 @@ def with_expected(front: Frontier, oracle: OracleBase, options: Options = DEFAUL
     The whole frontier is traced again on the other rows of each fold, which takes as long as a few frontiers; the
     policies of its levels decide the rows of the fold. A frontier on rows that are not at hand is returned as it is.
     """
-    rows = oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
+    rows = judging_rows(oracle)
     if rows is None:
         return front
     folds = _Folds(front, oracle, options)
@@ -65,9 +66,8 @@ class _Folds:
 
     def _trace(self, some: Rows) -> dict[tuple[float, ...], Result | None]:
         front, given = self.front, self.oracle
-        kind: Counting = "calibrated" if given.calibrates else "model" if given.exact else "labels"
         lists = [sorted({point.levels[i] for point in front}) for i in range(len(front.traded))]
-        oracle = PluginOracle(some, kind, given.threads)
+        oracle = PluginOracle(some, given.counting, given.threads)
         again = trace(
             front.problem, front.traded, lists[0] if len(lists) == 1 else lists, oracle, self.options
         )

@@ -18,11 +18,12 @@ from metricfit.methods import METHODS, choose
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.metrics.rates import Named
 from metricfit.options import Options
-from metricfit.oracles import PluginOracle, Rows
+from metricfit.oracles import Rows
 from metricfit.oracles.base import OracleBase
 from metricfit.oracles.choice import oracle_for
 from metricfit.problem import Problem
 from metricfit.report.expected import even_margins
+from metricfit.solving.provenance import judging_rows
 from metricfit.tables.matching import as_class
 
 CONFUSIONS = ("labels", "calibrated", "model")
@@ -123,7 +124,7 @@ def oracle_of(options: Namespace) -> OracleBase:
 def rows_of(options: Namespace) -> Rows:
     """Return the rows of the table in memory, checked; for a table larger than memory, a sample."""
     oracle = oracle_of(options)
-    rows = oracle.rows if isinstance(oracle, PluginOracle) else oracle.sample()
+    rows = judging_rows(oracle)
     assert rows is not None
     return rows
 

@@ -37,11 +37,6 @@ class Source(Protocol):
     label_name: str
     weight_name: str
 
-    @property
-    def nbytes(self) -> int:
-        """Size of the probabilities in memory."""
-        ...
-
     def parts(self, settings: Settings = TUNED) -> Iterator[Part]:
         """Yield labels, attributes and weights of some rows after the other."""
         ...
@@ -135,11 +130,6 @@ class MappedArray:
         named = {f"sensitive_features column {name!r}": column for name, column in self.features.items()}
         self.n_rows = check_lengths(proba=self.proba, y=self.y, **named, sample_weight=self.weight)
         self.classes = class_labels(_distinct(self.y, self._cuts(TUNED)), classes, self.proba.shape[1])
-
-    @property
-    def nbytes(self) -> int:
-        """Size of the probabilities in memory."""
-        return self.proba.nbytes
 
     def _cuts(self, settings: Settings) -> list[slice]:
         return list(row_blocks(self.n_rows, self.proba.shape[1], settings.block_entries))

@@ -124,7 +124,7 @@ class Facts:
                 row["words"] = words.named(constraint.metric)
                 row["side"] = constraint.side
                 row["price"] = words.price_in_words(
-                    self.origin.problem, constraint, record, self._kind() == "labels"
+                    self.origin.problem, constraint, record, self.origin.oracle.counting == "labels"
                 )
                 row["before"] = None if self.before is None else constraint.metric(self.before)
             else:
@@ -262,7 +262,9 @@ class Facts:
         if axes.cells.names:
             facts.append(("cells", f"{len(axes.cells)} of {' x '.join(axes.cells.names)}"))
         if self.origin is not None:
-            facts.append(("confusion", f"{self._kind()}: {KINDS[self._kind()]}"))
+            facts.append(
+                ("confusion", f"{self.origin.oracle.counting}: {KINDS[self.origin.oracle.counting]}")
+            )
             facts.append(("tolerance", f"{self.origin.options.tol:g}"))
             seed = self.origin.options.random_state
             facts.append(("seed", "none given; nothing was random" if seed is None else str(seed)))
@@ -275,11 +277,6 @@ class Facts:
         facts.append(("made with", f"metricfit {metricfit.__version__}, Python {platform.python_version()}"))
         facts.append(("made on", f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC"))
         return facts
-
-    def _kind(self) -> str:
-        assert self.origin is not None
-        oracle = self.origin.oracle
-        return "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels"
 
     def _code(self) -> str:
         if self.origin is None:
@@ -294,7 +291,7 @@ class Facts:
             lines.append(f"    decisions={list(axes.decisions)!r},")
         if axes.cells.names:
             lines.append(f"    sensitive_features=data[{list(axes.cells.names)!r}],")
-        lines.append(f"    confusion={self._kind()!r},")
+        lines.append(f"    confusion={self.origin.oracle.counting!r},")
         asked = {field.name: getattr(options, field.name) for field in fields(options)}
         lines += [
             f"    {name}={value!r}," for name, value in asked.items() if value != getattr(DEFAULTS, name)
