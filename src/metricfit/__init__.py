@@ -60,68 +60,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Where each public name lives. It is imported when it is first asked for, so that a program that only decides
-# rows with a policy imports NumPy and nothing else. The same names stand above, for type checkers and editors,
-# and in __all__.
-_NAMES_OF = {
-    "metricfit.data.confusion": ("Confusion",),
-    "metricfit.estimator": ("MetricClassifier",),
-    "metricfit.exceptions": ("InfeasibleError",),
-    "metricfit.explorer": ("explore",),
-    "metricfit.metrics": (
-        "Constraint",
-        "Metric",
-        "accuracy",
-        "balanced_accuracy",
-        "churn",
-        "cohen_kappa",
-        "cost",
-        "coverage",
-        "coverage_deviation",
-        "custom",
-        "demographic_parity",
-        "disparity",
-        "equal_error_rates",
-        "equal_opportunity",
-        "equalized_odds",
-        "f1",
-        "f_beta",
-        "false_positive_rate",
-        "g_mean",
-        "h_mean",
-        "jaccard",
-        "macro_f1",
-        "maximum",
-        "mcc",
-        "micro_f1",
-        "min_recall",
-        "minimum",
-        "ordinal_error",
-        "parse",
-        "precision",
-        "predictive_parity",
-        "q_mean",
-        "quantification_kld",
-        "recall",
-        "selective_accuracy",
-        "selective_recall",
-        "specificity",
-        "worst",
-    ),
-    "metricfit.oracles": ("RetrainOracle",),
-    "metricfit.oracles.files.scores": ("scores",),
-    "metricfit.policy": ("Policy",),
-    "metricfit.policy.models": ("ModelPolicy",),
-    "metricfit.problem": ("Problem",),
-    "metricfit.result": ("Result",),
-    "metricfit.solving": ("optimize", "solve"),
-    "metricfit.tradeoff": ("Frontier", "frontier"),
-    "metricfit.options": ("Options",),
-}
-_MODULES = ("datasets", "exceptions", "methods")
-_HOME = {name: module for module, names in _NAMES_OF.items() for name in names}
-
-# In the order of the flow: the doors, what they answer, what they are asked with; then the metrics.
+# In the order of the flow: the doors, what they answer, what they are asked with; then the metrics. Type checkers read
+# these names and those above, so both are written out.
 __all__ = [  # noqa: RUF022
     "optimize",
     "frontier",
@@ -180,6 +120,27 @@ __all__ = [  # noqa: RUF022
     "specificity",
     "worst",
 ]
+
+# Where each public name lives that is no metric. It is imported when it is first asked for, so that a program that only
+# decides rows with a policy imports NumPy and nothing else.
+_HOMES = {
+    "metricfit.data.confusion": ("Confusion",),
+    "metricfit.estimator": ("MetricClassifier",),
+    "metricfit.exceptions": ("InfeasibleError",),
+    "metricfit.explorer": ("explore",),
+    "metricfit.options": ("Options",),
+    "metricfit.oracles": ("RetrainOracle",),
+    "metricfit.oracles.files.scores": ("scores",),
+    "metricfit.policy": ("Policy",),
+    "metricfit.policy.models": ("ModelPolicy",),
+    "metricfit.problem": ("Problem",),
+    "metricfit.result": ("Result",),
+    "metricfit.solving": ("optimize", "solve"),
+    "metricfit.tradeoff": ("Frontier", "frontier"),
+}
+_MODULES = ("datasets", "exceptions", "methods")
+_HOME = dict.fromkeys(__all__, "metricfit.metrics")
+_HOME |= {name: module for module, names in _HOMES.items() for name in names}
 
 
 # Hidden from type checkers, to which a module with __getattr__ has every name, misspelt ones too.
