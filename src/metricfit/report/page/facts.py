@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
-import platform
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,11 +11,10 @@ import numpy as np
 import metricfit
 from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate
-from metricfit.messages import count
 from metricfit.metrics import recall
-from metricfit.options import Options
 from metricfit.report import words
 from metricfit.report.expected import of_most_probable
+from metricfit.report.page import made
 from metricfit.report.page.svg import inline_svg
 from metricfit.report.pictures.achievable import AchievableDisplay
 from metricfit.report.pictures.confusions import ConfusionDisplay
@@ -28,18 +25,11 @@ from metricfit.report.pictures.groups import GroupsDisplay
 from metricfit.report.pictures.regions import RegionsDisplay
 from metricfit.report.pictures.reliability import ReliabilityDisplay
 from metricfit.report.pictures.weights import WeightsDisplay
-from metricfit.report.rates import KINDS as KINDS_OF_RATES
-from metricfit.report.rates import rate
+from metricfit.report.rates import KINDS, rate
 from metricfit.result import Result
 
 # Classes in the table; trade-offs and attributes that are drawn; levels of a trade-off.
 CLASSES, TRADE_OFFS, ATTRIBUTES, LEVELS = 40, 3, 3, 21
-KINDS = {
-    "labels": "counted labels",
-    "calibrated": "calibrated probabilities as soft labels",
-    "model": "the probabilities as soft labels",
-}
-DEFAULTS = Options()
 
 
 @dataclass(frozen=True)
@@ -95,12 +85,12 @@ class Facts:
             "calibration": result.calibration,
             "status": result.status,
             "status_words": words.STATUS.get(result.status, ""),
-            "facts": self._about(),
+            "facts": made.about(result),
             "rules": result.policy.n_rules,
             "cells": len(result.policy.rules),
             "attributes": " x ".join(result.policy.axes.cells.names),
             "mixed": any(sum(rule.weight > 0 for rule in mixture) > 1 for mixture in result.policy.rules),
-            "made_by": self.made_by or self._code(),
+            "made_by": self.made_by or made.code(result),
             "version": metricfit.__version__,
         }
 
@@ -170,7 +160,7 @@ class Facts:
             ]
             figure = self._figure(f"groups-{len(found)}", f"Groups of {over}", lambda d=display: d)  # type: ignore[misc]
             name = str(display.after.decisions[display.decision])
-            heads = [KINDS_OF_RATES[kind].removesuffix(" {}").removesuffix(" of") for kind in display.kinds]
+            heads = [KINDS[kind].removesuffix(" {}").removesuffix(" of") for kind in display.kinds]
             found.append(
                 {
                     "over": over,
@@ -186,7 +176,7 @@ class Facts:
     def _figures(self) -> dict[str, list[Figure]]:
         """Return the pictures of each section that this result can have."""
         result = self.result
-        made: dict[str, list[Figure | None]] = {
+        found: dict[str, list[Figure | None]] = {
             "confusion": [
                 self._figure(
                     "confusion", "Confusion", lambda: ConfusionDisplay(result.confusion, self.before)
@@ -209,7 +199,7 @@ class Facts:
                 else None
             ],
         }
-        return {name: [one for one in some if one is not None] for name, some in made.items()}
+        return {name: [one for one in some if one is not None] for name, some in found.items()}
 
     def _trade_offs(self) -> list[Figure | None]:
         if self.origin is None:
@@ -246,60 +236,3 @@ class Facts:
         except ValueError:  # what this result cannot show: too many classes, rows elsewhere, no weights
             return None
         return Figure(name, title, display.describe(), inline_svg(display, name))
-
-    def _about(self) -> list[tuple[str, str]]:
-        result, axes = self.result, self.result.confusion.axes
-        facts = []
-        rows = None if self.origin is None else self.origin.oracle.n_rows
-        if rows:
-            differ = self.rows is not None and self.rows < rows
-            facts.append(
-                ("rows", f"{rows:,}" + (f", with an effective number of {self.rows:,.0f}" if differ else ""))
-            )
-        facts.append(("classes", f"{axes.n}: {_listed(axes.classes)}"))
-        if axes.decisions != axes.classes:
-            facts.append(("decisions", f"{axes.k}: {_listed(axes.decisions)}"))
-        if axes.cells.names:
-            facts.append(("cells", f"{len(axes.cells)} of {' x '.join(axes.cells.names)}"))
-        if self.origin is not None:
-            facts.append(
-                ("confusion", f"{self.origin.oracle.counting}: {KINDS[self.origin.oracle.counting]}")
-            )
-            facts.append(("tolerance", f"{self.origin.options.tol:g}"))
-            seed = self.origin.options.random_state
-            facts.append(("seed", "none given; nothing was random" if seed is None else str(seed)))
-        facts.append(
-            (
-                "method",
-                f"{result.method}, {count(result.n_oracle_calls, 'oracle call')}, {result.seconds:.2f} s",
-            )
-        )
-        facts.append(("made with", f"metricfit {metricfit.__version__}, Python {platform.python_version()}"))
-        facts.append(("made on", f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC"))
-        return facts
-
-    def _code(self) -> str:
-        if self.origin is None:
-            return "mf.optimize(proba, y, ...)  # the result was unpickled and does not contain its input"
-        problem, options = self.origin.problem, self.origin.options
-        lines = ["import metricfit as mf", "", "result = mf.optimize(", "    proba,", "    y,"]
-        lines.append(f"    {str(problem.objective)!r},")
-        if problem.constraints:
-            lines.append(f"    [{', '.join(repr(str(c)) for c in problem.constraints)}],")
-        axes = self.result.confusion.axes
-        if axes.decisions != axes.classes:
-            lines.append(f"    decisions={list(axes.decisions)!r},")
-        if axes.cells.names:
-            lines.append(f"    sensitive_features=data[{list(axes.cells.names)!r}],")
-        lines.append(f"    confusion={self.origin.oracle.counting!r},")
-        asked = {field.name: getattr(options, field.name) for field in fields(options)}
-        lines += [
-            f"    {name}={value!r}," for name, value in asked.items() if value != getattr(DEFAULTS, name)
-        ]
-        lines += ["    expect=True,"] if self.result.expected is not None else []
-        return "\n".join([*lines, ")", 'result.report("report.html")'])
-
-
-def _listed(labels: tuple[Any, ...], most: int = 12) -> str:
-    text = ", ".join(map(str, labels[:most]))
-    return text if len(labels) <= most else f"{text} and {len(labels) - most} more"
