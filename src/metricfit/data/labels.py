@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.columns import column_labels, factorize, frame_columns, is_frame, misplaced, order_of
+from metricfit.data.column_names import column_labels, misplaced, order_of
+from metricfit.data.columns import factorize, frame_columns, is_frame
 from metricfit.data.validation import label
 from metricfit.messages import count, rows_text, some
 from metricfit.types import IntArray, Label

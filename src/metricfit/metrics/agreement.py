@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.data.columns import column_labels, is_frame, order_of, row_labels
+from metricfit.data.column_names import column_labels, order_of, row_labels
+from metricfit.data.columns import is_frame
 from metricfit.data.labels import distinct_labels
 from metricfit.exceptions import Undefined
 from metricfit.functions.atoms import SpreadRoot
