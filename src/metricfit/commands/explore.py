@@ -7,14 +7,14 @@ from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 
 from metricfit.commands.arguments import kinds
-from metricfit.commands.arguments.problem import CONFUSIONS, add_limits, add_tolerance, rows_of
+from metricfit.commands.arguments.problem import add_limits, add_tolerance, rows_of
 from metricfit.commands.arguments.rows import add_rows
 from metricfit.commands.errors import DONE, UsageError, blamed_on_text
 from metricfit.commands.terminal.interrupt import kept
 from metricfit.explorer.asked import BadRequest
 from metricfit.explorer.door import served
 from metricfit.explorer.workbench import Workbench
-from metricfit.options import Options, threads
+from metricfit.options import CONFUSIONS, Options, threads
 from metricfit.problem import Problem
 
 

@@ -17,8 +17,7 @@ from metricfit.report import words
 from metricfit.result import Result
 from metricfit.result.groups import group_values
 from metricfit.tradeoff import Frontier
-from metricfit.tradeoff.levels import nearest
-from metricfit.types import Label
+from metricfit.tradeoff.levels import nearest, rounded
 
 # Attributes and groups of each that are shown, and the digits of limits that are offered.
 ATTRIBUTES, GROUPS, DIGITS = 5, 60, 3
@@ -145,38 +144,6 @@ def of_frontier(front: Frontier) -> dict[str, Any]:
     }
 
 
-def code(
-    asked: Asked, decisions: Sequence[Label], classes: Sequence[Label], attributes: Sequence[str]
-) -> str:
-    """Return Python code that finds the same policy.
-
-    Examples
-    --------
-    >>> from metricfit.data.axes import Axes
-    >>> axes = Axes((0, 1))
-    >>> print(code(Asked.of({"objective": "g_mean"}, axes, "labels"), axes.decisions, axes.classes, ()))
-    import metricfit as mf
-    <BLANKLINE>
-    result = mf.optimize(
-        proba,
-        y,
-        'g_mean()',
-        confusion='labels',
-    )
-    result.policy.save("policy.json")
-    <BLANKLINE>
-    """
-    lines = ["import metricfit as mf", "", "result = mf.optimize(", "    proba,", "    y,"]
-    lines.append(f"    {str(asked.problem.objective)!r},")
-    if asked.problem.constraints:
-        lines += ["    [", *(f"        {str(c)!r}," for c in asked.problem.constraints), "    ],"]
-    if tuple(decisions) != tuple(classes):
-        lines.append(f"    decisions={list(decisions)!r},")
-    if attributes:
-        lines.append(f"    sensitive_features=data[{list(attributes)!r}],")
-    return "\n".join([*lines, f"    confusion={asked.kind!r},", ")", 'result.policy.save("policy.json")', ""])
-
-
 def number(value: float) -> float | None:
     """Return a number that JSON supports; None if it is undefined or infinite.
 
@@ -202,11 +169,8 @@ def _offered(constraint: Constraint, violation: float) -> float:
     """Return a limit that can be kept, rounded to the side where it can."""
     if violation <= 1e-9:
         return constraint.limit
-    scale = 10.0**DIGITS
-    reached = nearest(constraint, violation) * scale
-    room = 1e-6 * scale  # what a solver's rounding leaves over
-    kept = math.floor(reached - room) if constraint.sense == ">=" else math.ceil(reached + room)
-    return kept / scale
+    room = 1e-6  # what a solver's rounding leaves over
+    return rounded(nearest(constraint, violation + room), constraint.inward, DIGITS)
 
 
 def _expected(result: Result) -> dict[str, Any] | None:

@@ -26,6 +26,8 @@ from metricfit.explorer.workbench import Workbench
 from metricfit.metrics import Constraint
 from metricfit.policy import file as policy_file
 from metricfit.problem import Problem
+from metricfit.report.page.made import optimize_call
+from metricfit.tradeoff.levels import rounded
 
 PAGE = files("metricfit.explorer") / "page"
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -145,7 +147,8 @@ class Application:
 
     async def _code(self, request: Request) -> Response:
         asked, axes = self._asked(await _body(request)), self.bench.rows.axes
-        text = answers.code(asked, axes.decisions, axes.classes, axes.cells.names)
+        call = optimize_call(asked.problem, asked.kind, axes)
+        text = f'{call}\nresult.policy.save("policy.json")\n'
         return _download(text.encode(), "policy.py", "text/x-python")
 
     # Answers that solve, in a thread
@@ -213,7 +216,7 @@ def _kept_limit(value: float, sense: str) -> float:
     """Return a limit of two digits that a value just keeps."""
     if not math.isfinite(value):
         return 0.5
-    return (math.floor(value * 100) if sense == ">=" else math.ceil(value * 100)) / 100
+    return rounded(value, 1 if sense == ">=" else -1, 2)
 
 
 def _of_file(name: str) -> Response:

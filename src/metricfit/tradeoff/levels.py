@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -88,6 +89,20 @@ def limits_at(traded: Sequence[Constraint], levels: Sequence[float]) -> tuple[Co
 def nearest(constraint: Constraint, violation: float) -> float:
     """Return the value of a metric that misses its limit by so much."""
     return constraint.limit - constraint.inward * violation
+
+
+def rounded(limit: float, inward: int, digits: int) -> float:
+    """Return a limit with so many digits, rounded to the side that is easier to keep; NaN stays NaN.
+
+    Examples
+    --------
+    >>> rounded(0.93457, 1, 4), rounded(0.05001, -1, 4)
+    (0.9345, 0.0501)
+    """
+    if math.isnan(limit):
+        return limit
+    scale = 10.0**digits
+    return (math.floor(limit * scale) if inward > 0 else math.ceil(limit * scale)) / scale
 
 
 def looser(traded: Sequence[Constraint], some: Sequence[float], others: Sequence[float]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from argparse import ArgumentParser, Namespace
 
@@ -17,7 +16,7 @@ from metricfit.functions.binding import Binding
 from metricfit.methods import METHODS, choose
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.metrics.rates import Named
-from metricfit.options import Options
+from metricfit.options import CONFUSIONS, Options
 from metricfit.oracles import Rows
 from metricfit.oracles.base import OracleBase
 from metricfit.oracles.choice import oracle_for
@@ -25,8 +24,7 @@ from metricfit.problem import Problem
 from metricfit.report.expected import even_margins
 from metricfit.solving.provenance import judging_rows
 from metricfit.tables.matching import as_class
-
-CONFUSIONS = ("labels", "calibrated", "model")
+from metricfit.tradeoff.levels import nearest, rounded
 
 
 class Infeasible(CommandError):
@@ -167,15 +165,14 @@ def infeasible(error: InfeasibleError, problem: Problem) -> Infeasible:
     found = "no policy keeps" if error.proven else "no policy was found that keeps"
     kind = "at all" if len(error.conflict) == 1 else "together"
     rows = [["constraint", "asked", "alone", "nearest with the others"]]
-    nearest = {}
+    offered = {}
     for constraint in problem.constraints:
-        name, sign = str(constraint), -constraint.inward
-        # Rounded to the looser side, so that the limits shown can be kept.
+        name = str(constraint)
         alone, together = (
-            _loose(constraint.limit + sign * max(by, 0.0), sign)
+            rounded(nearest(constraint, max(by, 0.0)), constraint.inward, 4)
             for by in (error.alone[name], error.violations[name])
         )
-        nearest[name] = {"alone": alone, "together": together}
+        offered[name] = {"alone": alone, "together": together}
         shown = [f"{constraint.sense} {value:.4f}" if value == value else "-" for value in (alone, together)]
         if error.alone[name] <= 0:
             shown[0] = "kept"
@@ -188,23 +185,8 @@ def infeasible(error: InfeasibleError, problem: Problem) -> Infeasible:
         "  Ask for limits no stricter than those in the last column, or drop a constraint. 'metricfit frontier' shows "
         "what each limit costs.",
     ]
-    percent = next((c for c in problem.constraints if c.limit > 1 >= nearest[str(c)]["alone"]), None)
+    percent = next((c for c in problem.constraints if c.limit > 1 >= offered[str(c)]["alone"]), None)
     if percent is not None:
         lines.append(f"  {percent.metric} is a share: 90 % is written as 0.9.")
     details = {"conflict": error.conflict, "violations": error.violations, "alone": error.alone}
-    return Infeasible("\n".join(lines), **details, nearest=nearest)
-
-
-def _loose(limit: float, sign: int, digits: int = 4) -> float:
-    """Return a limit rounded to the side that is easier to keep.
-
-    Examples
-    --------
-    >>> _loose(0.93457, -1), _loose(0.05001, 1)
-    (0.9345, 0.0501)
-    """
-    if limit != limit:
-        return limit
-    scale = 10**digits
-    cut = math.floor(limit * scale) if sign < 0 else math.ceil(limit * scale)
-    return cut / scale
+    return Infeasible("\n".join(lines), **details, nearest=offered)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime
 import platform
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 import metricfit
+from metricfit.data.axes import Axes
 from metricfit.messages import count
 from metricfit.options import Options
+from metricfit.oracles.base import Counting
+from metricfit.problem import Problem
 from metricfit.result import Result
 
 COUNTED = {
@@ -46,23 +50,42 @@ def about(result: Result) -> list[tuple[str, str]]:
 
 
 def code(result: Result) -> str:
-    """Return the call of `optimize` that makes a result again."""
+    """Return the code that makes a result and its report again."""
     if result.origin is None:
         return "mf.optimize(proba, y, ...)  # the result was unpickled and does not contain its input"
-    problem, options, axes = result.origin.problem, result.origin.options, result.confusion.axes
-    lines = ["import metricfit as mf", "", "result = mf.optimize(", "    proba,", "    y,"]
-    lines.append(f"    {str(problem.objective)!r},")
-    if problem.constraints:
-        lines.append(f"    [{', '.join(repr(str(c)) for c in problem.constraints)}],")
-    if axes.decisions != axes.classes:
-        lines.append(f"    decisions={list(axes.decisions)!r},")
-    if axes.cells.names:
-        lines.append(f"    sensitive_features=data[{list(axes.cells.names)!r}],")
-    lines.append(f"    confusion={result.origin.oracle.counting!r},")
+    problem, options, kind = result.origin.problem, result.origin.options, result.origin.oracle.counting
     asked = {field.name: getattr(options, field.name) for field in fields(options)}
-    lines += [f"    {name}={value!r}," for name, value in asked.items() if value != getattr(DEFAULTS, name)]
-    lines += ["    expect=True,"] if result.expected is not None else []
-    return "\n".join([*lines, ")", 'result.report("report.html")'])
+    more = [f"{name}={value!r}" for name, value in asked.items() if value != getattr(DEFAULTS, name)]
+    more += ["expect=True"] if result.expected is not None else []
+    return f'{optimize_call(problem, kind, result.confusion.axes, more)}\nresult.report("report.html")'
+
+
+def optimize_call(problem: Problem, kind: Counting, axes: Axes, more: Sequence[str] = ()) -> str:
+    """Return the call of `optimize` that solves a problem, with ``more`` arguments.
+
+    Examples
+    --------
+    >>> print(optimize_call(Problem.of("g_mean"), "labels", Axes((0, 1)), ["tol=0.01"]))
+    import metricfit as mf
+    <BLANKLINE>
+    result = mf.optimize(
+        proba,
+        y,
+        'g_mean()',
+        confusion='labels',
+        tol=0.01,
+    )
+    """
+    given = ["proba", "y", repr(str(problem.objective))]
+    if problem.constraints:
+        limits = "".join(f"        {str(c)!r},\n" for c in problem.constraints)
+        given.append(f"[\n{limits}    ]")
+    if axes.decisions != axes.classes:
+        given.append(f"decisions={list(axes.decisions)!r}")
+    if axes.cells.names:
+        given.append(f"sensitive_features=data[{list(axes.cells.names)!r}]")
+    lines = [f"    {one}," for one in (*given, f"confusion={kind!r}", *more)]
+    return "\n".join(["import metricfit as mf", "", "result = mf.optimize(", *lines, ")"])
 
 
 def _listed(labels: tuple[Any, ...], most: int = 12) -> str:
