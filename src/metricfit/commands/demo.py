@@ -12,8 +12,9 @@ from metricfit.data.confusion import Confusion
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.policy import Policy
 from metricfit.problem import Problem
-from metricfit.report.expected import of_most_probable, of_policy
+from metricfit.report.expected import of_policy
 from metricfit.result import Result
+from metricfit.result.most_probable import of_most_probable
 from metricfit.solving import solve, with_expected
 
 ROWS, FITTED = 40_000, 20_000

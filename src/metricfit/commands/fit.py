@@ -32,8 +32,8 @@ from metricfit.oracles import PluginOracle
 from metricfit.oracles.base import OracleBase
 from metricfit.problem import Problem
 from metricfit.report import words
-from metricfit.report.expected import of_most_probable
 from metricfit.result import Result
+from metricfit.result.most_probable import of_most_probable
 from metricfit.solving import answered, with_expected
 
 

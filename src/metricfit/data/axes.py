@@ -13,7 +13,7 @@ from metricfit.data.cells import Cells
 from metricfit.data.labels import distinct_labels
 from metricfit.data.validation import label
 from metricfit.messages import pairs_text, unknown
-from metricfit.types import BoolArray, IntArray, Label
+from metricfit.types import BoolArray, FloatArray, IntArray, Label
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,19 @@ class Axes:
         labels = np.empty(self.k, dtype=object)
         labels[:] = self.decisions
         return labels
+
+    @property
+    def even_margins(self) -> FloatArray:
+        """Class priors with every class in every cell, on which no rate is undefined.
+
+        A metric can then fail to bind only because its text is wrong.
+
+        Examples
+        --------
+        >>> Axes(("no", "yes")).even_margins
+        array([[0.5, 0.5]])
+        """
+        return np.full(self.shape[:2], 1 / (self.shape[0] * self.shape[1]))
 
     @property
     def seen(self) -> Axes:

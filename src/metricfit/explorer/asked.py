@@ -16,7 +16,6 @@ from metricfit.metrics.text.parse import character_of
 from metricfit.options import CONFUSIONS
 from metricfit.oracles.base import Counting
 from metricfit.problem import Problem
-from metricfit.report.expected import even_margins
 
 MOST_CONSTRAINTS = 50
 MOST_LEVELS = 200
@@ -87,7 +86,7 @@ def read(text: Any, where: str, axes: Axes) -> Metric | Constraint:
     try:
         found = parse(text)
         metric = found.metric if isinstance(found, Constraint) else found
-        metric.bind(Binding.of(axes, even_margins(axes)))
+        metric.bind(Binding.of(axes, axes.even_margins))
     except ValueError as error:
         raise BadRequest(str(error), where, _character(text)) from error
     return found

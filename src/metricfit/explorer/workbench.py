@@ -18,8 +18,8 @@ from metricfit.oracles import PluginOracle
 from metricfit.oracles.base import Counting
 from metricfit.oracles.remembering import Remembering
 from metricfit.problem import Problem
-from metricfit.report.expected import of_most_probable
 from metricfit.result import Result
+from metricfit.result.most_probable import of_most_probable
 from metricfit.solving import judge_of, solve, with_expected
 from metricfit.tradeoff import Frontier, trace
 from metricfit.tradeoff.mixer import Mixer

@@ -1,4 +1,4 @@
-"""Expected confusion tensors on labelled rows: of the most probable class, and of a policy."""
+"""The expected confusion tensor of a policy on labelled rows."""
 
 from __future__ import annotations
 
@@ -7,48 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.data.axes import Axes
 from metricfit.data.confusion import Confusion
 from metricfit.data.layout import shape_of
-from metricfit.oracles import Oracle, PluginOracle
+from metricfit.oracles import PluginOracle
 from metricfit.oracles.choice import oracle_for
 from metricfit.policy import Policy
-from metricfit.types import FloatArray
-
-
-def even_margins(axes: Axes) -> FloatArray:
-    """Return class priors with every class in every cell.
-
-    On them nothing is undefined, so that a metric can only fail to bind because its text is wrong.
-
-    Examples
-    --------
-    >>> even_margins(Axes(("no", "yes")))
-    array([[0.5, 0.5]])
-    """
-    return np.full(axes.shape[:2], 1 / (axes.shape[0] * axes.shape[1]))
-
-
-def of_most_probable(oracle: Oracle) -> Confusion | None:
-    """Return the confusion of deciding the most probable class that has a decision; None when none has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from metricfit.oracles import Rows
-    >>> rows = Rows.of(np.array([[0.9, 0.1], [0.6, 0.4]]), [0, 1])
-    >>> of_most_probable(PluginOracle(rows)).matrix
-    array([[0.5, 0. ],
-           [0.5, 0. ]])
-    """
-    axes = oracle.axes
-    if (axes.match < 0).all():
-        return None
-    loss = np.zeros(shape_of("diagonal", axes))
-    loss[:, 0, axes.match >= 0] = -1.0
-    # A probability of 0 would tie with decisions that are no class.
-    loss[:, 1, axes.match < 0] = 1.0
-    return _confusion(oracle, loss[None], np.ones((len(axes.cells), 1)), "diagonal")
 
 
 def of_policy(policy: Policy, oracle: PluginOracle, attributes: Any = None) -> Confusion:
@@ -92,7 +55,8 @@ def of_policy(policy: Policy, oracle: PluginOracle, attributes: Any = None) -> C
     for a, mixture in enumerate(mixtures):
         for r, rule in enumerate(mixture):
             losses[r, a], weights[a, r] = rule.loss, rule.weight
-    return _confusion(oracle, losses, weights, policy.layout)
+    tensor = oracle.confusion(losses, weights, policy.layout)
+    return Confusion(tensor / tensor.sum(), oracle.axes)
 
 
 def rows_for(
@@ -109,8 +73,3 @@ def rows_for(
     )
     assert isinstance(oracle, PluginOracle)
     return oracle
-
-
-def _confusion(oracle: Oracle, losses: Any, weights: Any, layout: Any) -> Confusion:
-    tensor = oracle.confusion(losses, weights, layout)
-    return Confusion(tensor / tensor.sum(), oracle.axes)

@@ -10,7 +10,6 @@ import numpy as np
 
 from metricfit.data.attributes import names_of
 from metricfit.data.confusion import Confusion
-from metricfit.data.layout import Layout, shape_of
 from metricfit.data.rows import strata
 from metricfit.exceptions import Undefined
 from metricfit.functions.binding import Binding
@@ -20,6 +19,7 @@ from metricfit.metrics.comparison import Over
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.problem import Problem
 from metricfit.result.compared import rate_of, rates_compared
+from metricfit.result.most_probable import of_most_probable
 from metricfit.types import BoolArray, IntArray, Label
 
 # Shares of rows may be outside of 0 to 1 by this much, because of rounding.
@@ -41,7 +41,7 @@ class GroupValue:
 class Groups:
     """What a result knows about groups: decisions of plain argmax, rows by cell and class, and the rates compared."""
 
-    before: Confusion
+    before: Confusion | None
     counts: IntArray
     compared: tuple[tuple[Metric, list[str]], ...]
 
@@ -113,15 +113,8 @@ def groups_of(problem: Problem, oracle: PluginOracle) -> Groups:
     """Return what is known about the groups of rows in memory before anything is decided."""
     axes, rows = oracle.axes, oracle.rows
     seen = axes.seen
-    layout: Layout = "diagonal" if seen is axes else "full"
-    right = np.zeros(shape_of(layout, axes))
-    if seen is axes:
-        right[:, 0, axes.match >= 0] = -1.0
-    else:
-        right[:] = -1.0 * axes.right
-    argmax = oracle.confusion(right[None], np.ones((len(axes.cells), 1)), layout).reshape(seen.shape)
     counts = strata(rows.labels, rows.cells, None, len(axes.cells), axes.n).reshape(len(seen.cells), seen.n)
-    return Groups(Confusion(argmax / argmax.sum(), seen), counts, tuple(rates_compared(problem, seen)))
+    return Groups(of_most_probable(oracle), counts, tuple(rates_compared(problem, seen)))
 
 
 def group_frame(

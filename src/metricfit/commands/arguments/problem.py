@@ -21,7 +21,6 @@ from metricfit.oracles import Rows
 from metricfit.oracles.base import OracleBase
 from metricfit.oracles.choice import oracle_for
 from metricfit.problem import Problem
-from metricfit.report.expected import even_margins
 from metricfit.solving.provenance import judging_rows
 from metricfit.tables.matching import as_class
 from metricfit.tradeoff.levels import nearest, rounded
@@ -146,18 +145,17 @@ def _objective(maximize: str | None, minimize: str | None) -> Metric:
 
 def _check(problem: Problem, axes: Axes, goal: str, method: str) -> None:
     """Refuse unknown names and methods that do not accept the problem, so that later errors are about the data."""
-    margins = even_margins(axes)
     check_metric(goal, problem.objective, axes)
     for constraint in problem.constraints:
         check_metric("--subject-to", constraint.metric, axes)
     with blamed_on_text(f"--method {method}"):
-        choose(method, problem.bind(axes, margins))
+        choose(method, problem.bind(axes, axes.even_margins))
 
 
 def check_metric(option: str, metric: Metric, axes: Axes) -> None:
     """Refuse a metric with unknown names."""
     with blamed_on_text(f"{option} {metric}"):
-        metric.bind(Binding.of(axes, even_margins(axes)))
+        metric.bind(Binding.of(axes, axes.even_margins))
 
 
 def infeasible(error: InfeasibleError, problem: Problem) -> Infeasible:

@@ -13,7 +13,6 @@ from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate
 from metricfit.metrics import recall
 from metricfit.report import words
-from metricfit.report.expected import of_most_probable
 from metricfit.report.page import made
 from metricfit.report.page.svg import inline_svg
 from metricfit.report.pictures.achievable import AchievableDisplay
@@ -27,6 +26,7 @@ from metricfit.report.pictures.reliability import ReliabilityDisplay
 from metricfit.report.pictures.weights import WeightsDisplay
 from metricfit.report.rates import KINDS, rate
 from metricfit.result import Result
+from metricfit.result.most_probable import of_most_probable
 
 # Classes in the table; trade-offs and attributes that are drawn; levels of a trade-off.
 CLASSES, TRADE_OFFS, ATTRIBUTES, LEVELS = 40, 3, 3, 21

@@ -12,11 +12,11 @@ from metricfit.metrics import Metric, parse
 from metricfit.metrics.constraint import compare
 from metricfit.oracles.base import Oracle
 from metricfit.problem import Problem
-from metricfit.report.expected import of_most_probable
 from metricfit.report.pictures.display import Display
 from metricfit.report.pictures.style import Style, plain
 from metricfit.report.words import named
 from metricfit.result import Result
+from metricfit.result.most_probable import of_most_probable
 from metricfit.types import FloatArray
 
 # How often the oracle is asked, about; steps along the mixture of neighbours on the edge.

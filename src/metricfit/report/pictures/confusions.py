@@ -6,12 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from metricfit.data.attributes import names_of
 from metricfit.data.confusion import Confusion
 from metricfit.policy import Policy
-from metricfit.report.expected import of_most_probable, of_policy, rows_for
+from metricfit.report.expected import of_policy, rows_for
 from metricfit.report.pictures.display import Display, bare
 from metricfit.report.pictures.style import Style, plain
 from metricfit.result import Result
+from metricfit.result.most_probable import of_most_probable
 from metricfit.types import FloatArray, IntArray
 
 # With more classes than this only the largest are shown; with more than this, cells are too small for numbers.
@@ -66,12 +68,7 @@ class ConfusionDisplay(Display):
         """
         features = sensitive_features
         if features is None and estimator.attributes is not None:
-            names = (
-                [estimator.attributes]
-                if isinstance(estimator.attributes, str)
-                else list(estimator.attributes)
-            )
-            features = X[names]
+            features = X[names_of(estimator.attributes)]
         return cls.from_policy(
             estimator.policy_,
             estimator.predict_proba(X),

@@ -10,11 +10,12 @@ from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate
 from metricfit.messages import brief, unknown
 from metricfit.policy import Policy
-from metricfit.report.expected import of_most_probable, of_policy, rows_for
+from metricfit.report.expected import of_policy, rows_for
 from metricfit.report.pictures.display import Display
 from metricfit.report.pictures.style import Style, plain
 from metricfit.report.rates import KINDS, RateKind, rate
 from metricfit.result import Result
+from metricfit.result.most_probable import of_most_probable
 from metricfit.types import Label
 
 # More groups than this are too many for one picture: the largest are shown.
