@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class ArrowFiles:
 
     dataset: Any
     path: str
+    #: Whether some rows can be read without the others.
+    in_batches: ClassVar[bool] = True
 
     @classmethod
     def opened(cls, path: Any) -> ArrowFiles:
@@ -70,6 +72,11 @@ class ArrowFiles:
         return list(self.dataset.get_fragments())
 
     @property
+    def n_files(self) -> int:
+        """Number of files."""
+        return len(self.files)
+
+    @property
     def n_rows(self) -> int:
         """Number of rows of all files."""
         with _reading(self.path):
@@ -81,6 +88,27 @@ class ArrowFiles:
 
         kind = self.dataset.schema.field(name).type
         return kind.value_type if kinds.is_dictionary(kind) else kind
+
+    def holds_texts(self, name: str) -> bool:
+        """Return whether a column holds texts, whatever they look like."""
+        import pyarrow.types as kinds
+
+        kind = self.type_of(name)
+        return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
+
+    def prepare(
+        self, proba: Sequence[str], others: Sequence[str], label: str | None, weight: str | None, prefix: str
+    ) -> Any:
+        """Check the columns that will be asked for; return the type of the probabilities: single if all are."""
+        import pyarrow.types as kinds
+
+        self.check_same([*proba, *others], prefix)
+        found = {name: self.type_of(name) for name in proba}
+        for name, kind in found.items():
+            if not (kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)):
+                raise ValueError(f"{self.path}: column {name!r} must hold numbers; its type is {kind}")
+        single = all(kinds.is_float32(kind) for kind in found.values())
+        return np.dtype(np.float32 if single else np.float64)
 
     def check_same(self, columns: Sequence[str], prefix: str) -> None:
         """Raise if files differ in a column that is needed; folders named ``column=value`` give all files the same."""
@@ -153,8 +181,8 @@ class ArrowFiles:
                     )
                 yield pa.record_batch([made[name] for name in names], names=names)
 
-    def whole(self, columns: Sequence[str]) -> Any:
-        """Return columns of all rows as a table of pyarrow."""
+    def whole(self, columns: Sequence[str], nulls: Sequence[str] = ()) -> Any:
+        """Return columns of all rows as a table of pyarrow; a null in a column that is not in ``nulls`` raises."""
         names = list(dict.fromkeys(columns))
         if any(_format(file) == "arrow" for file in self.files):
             for _ in self.batches(names, MANY_ROWS, nulls=names):
@@ -162,6 +190,9 @@ class ArrowFiles:
         with _reading(self.path):
             table = self.dataset.to_table(columns=names)
         _check_intact(table, self.path)
+        if any(table[name].null_count for name in names if name not in nulls):
+            for _ in self.batches(names, MANY_ROWS, nulls):
+                pass  # the batch with the null raises, naming the file
         return table
 
 

@@ -163,25 +163,38 @@ class CsvFile:
         The file.
     """
 
+    #: Whether some rows can be read without the others.
+    in_batches = False
+    n_files = 1
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self.names = header(path)
         self.frame: Any = None
 
-    def load(self, names: Sequence[str], numbers: Collection[str], text: Sequence[str]) -> None:
-        """Read columns, see `read`."""
-        self.frame = read(self.path, names, numbers, text)
+    def holds_texts(self, name: str) -> bool:
+        """Return whether a column holds texts, whatever they look like: a CSV file does not tell."""
+        return False
+
+    def prepare(
+        self, proba: Sequence[str], others: Sequence[str], label: str | None, weight: str | None, prefix: str
+    ) -> Any:
+        """Read the columns that will be asked for; return the type of the probabilities."""
+        # Labels are read as text: pandas would turn 00 into 0, and TRUE into True.
+        numbers = [*proba, *([] if weight is None else [weight])]
+        self.frame = read(self.path, [*proba, *others], numbers, [] if label is None else [label])
+        return np.dtype(np.float64)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.frame)
 
-    def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
-        """Yield frames of at most ``rows`` rows, in order."""
+    def batches(self, columns: Sequence[str], rows: int, nulls: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield frames of at most ``rows`` rows, in order, missing entries included."""
         for start in range(0, self.n_rows, rows):
             yield self.frame[start : start + rows][list(columns)]
 
-    def whole(self, columns: Sequence[str]) -> Any:
-        """Return columns of all rows."""
+    def whole(self, columns: Sequence[str], nulls: Sequence[str] = ()) -> Any:
+        """Return columns of all rows, missing entries included."""
         return self.frame[list(columns)]

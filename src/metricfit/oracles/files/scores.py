@@ -129,14 +129,7 @@ class ScoreFiles:
         self.columns, self.classes = self._probabilities(classes)
         self.label_name, self.weight_name = f"column {label!r}", f"column {weight!r}"
         self.proba_name = f"a probability (columns {listing(self.columns)})"
-        self.dtype: np.dtype[Any] = np.dtype(np.float64)
-        if isinstance(self.table, CsvFile):
-            # Labels are read as text: pandas would turn 00 into 0, and TRUE into True.
-            figures = [*self.columns, *([] if weight is None else [weight])]
-            self.table.load([*self.columns, *self.others], figures, [] if label is None else [label])
-        else:
-            self.table.check_same([*self.columns, *self.others], prefix)
-            self._check_types()
+        self.dtype = self.table.prepare(self.columns, self.others, label, weight, prefix)
         self.n_rows = self.table.n_rows
         if label is not None and not self.n_rows:
             raise ValueError(f"{self.path}: the table has a header and no rows; give at least one row")
@@ -147,19 +140,13 @@ class ScoreFiles:
         return self.table.path
 
     @property
-    def in_batches(self) -> bool:
-        """Whether a part of the rows can be read without the others."""
-        return not isinstance(self.table, CsvFile)
-
-    @property
     def nbytes(self) -> int:
         """Size of the probabilities in memory; 0 for a CSV file, which is in memory already."""
-        return self.n_rows * len(self.columns) * self.dtype.itemsize if self.in_batches else 0
+        return self.n_rows * len(self.columns) * self.dtype.itemsize if self.table.in_batches else 0
 
     def __repr__(self) -> str:
-        files = len(self.table.files) if isinstance(self.table, ArrowFiles) else 1
         classes = count(len(self.classes), "class", "classes")
-        return f"ScoreFiles({count(files, 'file')}, {count(self.n_rows, 'row')}, {classes})"
+        return f"ScoreFiles({count(self.table.n_files, 'file')}, {count(self.n_rows, 'row')}, {classes})"
 
     # What an oracle reads: labels once, probabilities in every pass
 
@@ -195,14 +182,8 @@ class ScoreFiles:
 
     def arrays(self, missing: str = "error") -> Arrays:
         """Return all rows, checked; attributes may be null where missing values are a cell of their own."""
-        names = [*self.columns, *self.others]
-        table = self.table.whole(names)
-        if isinstance(self.table, ArrowFiles):
-            allowed = self.attributes if missing == "cell" else ()
-            if any(table[name].null_count for name in names if name not in allowed):
-                for _ in self.table.batches(names, TUNED.part_rows, nulls=allowed):
-                    pass  # the batch with the null raises, naming the file
-        return self._checked(table, self.n_rows)
+        nulls = self.attributes if missing == "cell" else ()
+        return self._checked(self.table.whole([*self.columns, *self.others], nulls), self.n_rows)
 
     def chunks(
         self,
@@ -226,14 +207,14 @@ class ScoreFiles:
         """
         more = [*([key] if key else []), *keep]
         self.check_columns(more)
-        if isinstance(self.table, CsvFile):
+        if not self.table.in_batches:
             keys = None if key is None else csv_file.read(self.path, [key], text=[key])[key]
             copied = csv_file.read(self.path, list(dict.fromkeys(keep)), text=verbatim) if keep else {}
             yield self.arrays()._replace(key=keys, kept={name: copied[name] for name in keep})
             return
         names, first = [*self.columns, *self.others, *more], 0
         parts = self.table.batches(names, self._batch_rows(settings), nulls=names)
-        for table in parts if self.n_rows else [self.table.whole(names)]:
+        for table in parts if self.n_rows else [self.table.whole(names, nulls=names)]:
             with rows_from(first):
                 found = self._checked(table, len(table))
             kept = {name: table[name] for name in keep}
@@ -272,8 +253,9 @@ class ScoreFiles:
             named = distinct_labels(classes, "classes")
             columns = [f"{prefix}{value}" for value in named]
         else:
+            texts = self.label is not None and self.table.holds_texts(self.label)
             found = [n for n in known if n.startswith(prefix) and n != prefix and n not in self.others]
-            columns, typed = classes_of(found, prefix, self._labels_are_texts())
+            columns, typed = classes_of(found, prefix, texts)
             named = tuple(typed)
         missing = [name for name in columns if name not in known]
         if missing or not columns:
@@ -286,26 +268,6 @@ class ScoreFiles:
             )
         self.check_columns(columns)
         return columns, named
-
-    def _labels_are_texts(self) -> bool:
-        if self.label is None or isinstance(self.table, CsvFile):
-            return False  # a CSV file does not distinguish numbers from texts
-        import pyarrow.types as kinds
-
-        kind = self.table.type_of(self.label)
-        return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
-
-    def _check_types(self) -> None:
-        """Refuse probability columns that hold no numbers; single precision is kept if all have it."""
-        import pyarrow.types as kinds
-
-        assert isinstance(self.table, ArrowFiles)
-        found = {name: self.table.type_of(name) for name in self.columns}
-        for name, kind in found.items():
-            if not (kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)):
-                raise ValueError(f"{self.path}: column {name!r} must hold numbers; its type is {kind}")
-        if all(kinds.is_float32(kind) for kind in found.values()):
-            self.dtype = np.dtype(np.float32)
 
 
 def _opened(path: Any) -> CsvFile | ArrowFiles:
