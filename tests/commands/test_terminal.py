@@ -27,7 +27,7 @@ def test_tables_have_the_same_cells_on_a_terminal():
 
 
 def test_terminals_get_colours_and_files_do_not():
-    line = "  status  optimal: the gap is at most the tolerance"
+    line = "  status  optimal: the gap between value and bound is at most the tolerance"
     assert "\x1b[" in shown(line, colour=True)
     assert shown(line) == line + "\n"
 

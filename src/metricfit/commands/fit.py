@@ -175,7 +175,7 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
         _prices(problem, result, about=options.confusion == "labels"),
         f"  value   {number(result.value, 6)}{start}\n{summary.expected_text(result)}"
         f"  bound   {summary.bound_text(result)}\n"
-        f"  status  {result.status}: {summary.STATUS[result.status]}\n"
+        f"  status  {result.status}: {words.STATUS[result.status]}\n"
         f"  effort  {count(result.n_oracle_calls, 'oracle call')} (looks at the rows), {result.seconds:.2f} s, "
         f"method {result.method}\n"
         f"  policy  {count(policy.n_rules, 'rule')}, written to {options.out}",

@@ -59,12 +59,12 @@ AGAINST = {
     "mean": "between each group of {over} and the mean of all groups",
 }
 STATUS = {
-    "optimal": "value and bound are within the tolerance",
+    "optimal": "the gap between value and bound is at most the tolerance",
     "searched": "the search ended by itself, without a proof that nothing is better",
     "stalled": "nothing better was found",
     "max_calls": "the budget of oracle calls was used up: the best so far",
     "max_seconds": "the time was used up: the best so far",
-    "stopped": "it was stopped: the best so far",
+    "stopped": "by Ctrl-C or a callback: the best so far",
 }
 # A price below this, in points per point, is negligible, or only the inaccuracy of a solver.
 NO_PRICE = 5e-3

@@ -22,14 +22,6 @@ if TYPE_CHECKING:  # commands that do not solve must not import what solves
 SHOWN_CLASSES = 20
 #: An entry of the first column wider than this gets its own line, so that tables stay within 100 characters.
 WIDEST_NAME = 46
-STATUS = {
-    "optimal": "the gap is at most the tolerance",
-    "searched": "the search ended by itself, without a proof that nothing is better",
-    "stalled": "nothing better was found",
-    "max_calls": "the budget of oracle calls is used up: the best so far",
-    "max_seconds": "the time is used up: the best so far",
-    "stopped": "by Ctrl-C: the best so far",
-}
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -84,7 +84,7 @@ class Facts:
             "groups": self._groups(),
             "calibration": result.calibration,
             "status": result.status,
-            "status_words": words.STATUS.get(result.status, ""),
+            "status_words": words.STATUS[result.status],
             "facts": made.about(result),
             "rules": result.policy.n_rules,
             "cells": len(result.policy.rules),
