@@ -8,7 +8,7 @@ from metricfit.methods import FEASIBLE, Iterate
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
-# So often is the share of the stricter mixture halved. The two mixtures are those of levels side by side, so a share
+# How often the share of the stricter mixture is halved. The two mixtures are those of levels side by side, so a share
 # known to 1/4000 is a value known to about a millionth.
 HALVINGS = 12
 

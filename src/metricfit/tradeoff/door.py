@@ -57,7 +57,7 @@ def frontier(
         floor or a ceiling, or a comparison such as ``mf.coverage("fraud") <= 0.1``, whose own limit is ignored. Several
         make a grid.
     levels : int or list of numbers, or a list of lists for a grid
-        The limits, of which the frontier has one point each, in their order; an integer asks for so many limits, from
+        The limits, of which the frontier has one point each, in their order; an integer is their number, from
         the loosest that matters to the strictest that can be kept.
     constraints : list of Constraint or str
         Constraints that every level keeps.

@@ -12,11 +12,10 @@ from metricfit.options import Options
 from metricfit.oracles.base import OracleBase
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.policy import Policy
-from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.solving.provenance import judging_rows
-from metricfit.tradeoff.levels import limits_at
-from metricfit.tradeoff.points import Frontier, Point
+from metricfit.tradeoff.levels import problem_at
+from metricfit.tradeoff.points import Frontier
 from metricfit.tradeoff.trace import DEFAULTS, trace
 from metricfit.trust.expected import expected
 
@@ -35,7 +34,8 @@ def with_expected(front: Frontier, oracle: OracleBase, options: Options = DEFAUL
     for point in front.ordered:
         levels, result = point.levels, point.result
         if result is not None:
-            judged = expected(_problem(front, point), rows, folds.refit(levels))
+            problem = problem_at(front.problem, front.traded, levels)
+            judged = expected(problem, rows, folds.refit(levels))
             result = replace(result, expected=judged)
         found[levels] = replace(point, result=result)
     return replace(front, points=tuple(found[point.levels] for point in front))
@@ -72,8 +72,3 @@ class _Folds:
             front.problem, front.traded, lists[0] if len(lists) == 1 else lists, oracle, self.options
         )
         return {point.levels: point.result for point in again}
-
-
-def _problem(front: Frontier, point: Point) -> Problem:
-    limits = limits_at(front.traded, point.levels)
-    return Problem(front.problem.objective, (*front.problem.constraints, *limits))

@@ -11,6 +11,7 @@ import numpy as np
 
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.metrics.constraint import compare
+from metricfit.problem import Problem
 
 TradedLike = Metric | Constraint | str
 
@@ -86,13 +87,18 @@ def limits_at(traded: Sequence[Constraint], levels: Sequence[float]) -> tuple[Co
     return tuple(replace(c, limit=level) for c, level in zip(traded, levels, strict=True))
 
 
+def problem_at(problem: Problem, traded: Sequence[Constraint], levels: Sequence[float]) -> Problem:
+    """Return a problem with traded constraints added, at the given limits."""
+    return replace(problem, constraints=(*problem.constraints, *limits_at(traded, levels)))
+
+
 def nearest(constraint: Constraint, violation: float) -> float:
     """Return the value of a metric that misses its limit by so much."""
     return constraint.limit - constraint.inward * violation
 
 
 def rounded(limit: float, inward: int, digits: int) -> float:
-    """Return a limit with so many digits, rounded to the side that is easier to keep; NaN stays NaN.
+    """Return a limit with ``digits`` decimals, rounded to the side that is easier to keep; NaN stays NaN.
 
     Examples
     --------

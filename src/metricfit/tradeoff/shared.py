@@ -77,7 +77,7 @@ class Shared:
         return replace(self.program, problem=problem, limits=limits)
 
     def mixed(self, program: Program, prices: int, tol: float) -> Iterate | None:
-        """Return the best mixture of the rules and of so many that are asked for; None if none keeps the limits.
+        """Return the best mixture of the rules and of ``prices`` new ones; None if no mixture keeps the limits.
 
         By labels, what prices ask for need not be the best rule. There the labels are searched, too.
         """

@@ -19,7 +19,7 @@ from metricfit.policy import Policy
 from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.solving import judge_of, solve
-from metricfit.tradeoff.levels import anchors, limits_at, looser, nearest
+from metricfit.tradeoff.levels import anchors, limits_at, looser, nearest, problem_at
 from metricfit.tradeoff.mixer import Mixer
 from metricfit.tradeoff.monotone import point_of
 from metricfit.tradeoff.points import Point
@@ -28,7 +28,8 @@ from metricfit.tradeoff.points import Point
 # the rules that these have found.
 FEW, ANCHORS, GRID_ANCHORS = 8, 3, 5
 # Where cells are told apart and labels are counted, limits are kept by labels and probabilities together. Mixtures of
-# rules that fit the labels best would not keep them so: this many levels are solved, and the others lie between them.
+# rules that fit the labels best would keep them by labels only. So this many levels are solved, and the others lie
+# between them.
 SOLVED_BY_CELL = 4
 # About how many of the mixed levels ask for more rules (of a grid all do), and for how many at most. By exact counts
 # the levels between them are then mixed of these levels' mixtures, which costs ten-thousandths of the value.
@@ -51,7 +52,7 @@ class Walker:
         self.mixer = Mixer(oracle, traded, options)
 
     def _at(self, levels: Sequence[float]) -> Problem:
-        return Problem(self.problem.objective, (*self.problem.constraints, *limits_at(self.traded, levels)))
+        return problem_at(self.problem, self.traded, levels)
 
     def walk(self, grid: Sequence[Sequence[float]]) -> list[Point]:
         """Return all points of a grid, in its order."""
