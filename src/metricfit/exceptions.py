@@ -25,8 +25,8 @@ class InfeasibleError(ValueError):
         Constraints that cannot be kept together. With up to a few hundred candidate sets it is a smallest set;
         otherwise it is a set from which no constraint can be left out. If the search was cut short, it may be larger.
     proven : bool
-        Whether this is proven for all randomised classifiers (``confusion="model"``) or only for the rules
-        tried.
+        Whether this is proven for all randomised classifiers (``confusion="calibrated"`` or ``"model"``), or only
+        found for the rules that were tried.
     complete : bool
         Whether the search for the conflict was completed. If not, ``conflict`` may be larger than necessary, and
         ``violations`` are those of the best policy found.

@@ -251,7 +251,7 @@ def check_proba(
 
 
 def row_blocks(rows: int, columns: int, entries: int | None = None) -> Iterator[slice]:
-    """Yield slices that split the rows into blocks of about so many entries, a quarter of a million by default.
+    """Yield slices that split the rows into blocks of about ``entries`` entries, a quarter of a million by default.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from metricfit.messages import some
 from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone, folds_of
 from metricfit.types import FloatArray, IntArray
 
-# A model whose log loss on the first fold is higher than another's by so many standard errors is dropped. On Adult,
+# A model whose log loss on the first fold is higher than another's by this many standard errors is dropped. On Adult,
 # COMPAS, Law School and Default with logistic regression the two are within 1.5 standard errors of all rows.
 SURE = 1.0
 # Smaller probabilities are raised to this in a log loss, so that one certain mistake does not decide alone.
@@ -173,7 +173,7 @@ def _by_loss(
 ) -> list[int]:
     """Return the models sorted by their log loss on the same rows, the lowest first.
 
-    Those whose loss is higher than the lowest by more than so many standard errors of the difference are left out.
+    Those whose loss is higher than the lowest by more than ``errors`` standard errors of the difference are left out.
     """
     one = next(iter(told.values()))
     weights = one.weights(sample_weight)

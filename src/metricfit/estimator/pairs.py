@@ -14,10 +14,10 @@ from metricfit.data.features import rows_at
 from metricfit.trust.crossfit import class_proba, fit_clone
 from metricfit.types import FloatArray, IntArray
 
-# A tilt is fitted by so many rounds at most, or until no factor changes by more than this.
+# A tilt is fitted in at most this many rounds, and until no factor changes by more than STILL.
 ROUNDS = 50
 STILL = 1e-4
-# So many pseudo-rows, which fit the cell model without a tilt, are added to the rows of each class: shrinkage.
+# Shrinkage: this many pseudo-rows, which fit the cell model without a tilt, are added to the rows of each class.
 ADDED_ROWS = 5.0
 
 

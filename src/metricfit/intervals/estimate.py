@@ -48,7 +48,7 @@ class Estimate:
 
 
 def wilson(share: float, rows: float, level: float = LEVEL) -> tuple[float, float]:
-    """Return the ends of Wilson's interval for a share of so many rows.
+    """Return the ends of Wilson's interval for a share of ``rows`` rows.
 
     Examples
     --------

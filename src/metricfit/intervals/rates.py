@@ -101,7 +101,7 @@ def of_groups(metric: Metric, seen: Evidence) -> tuple[int, FloatArray, FloatArr
 
     None for other metrics than rates and comparisons of rates over groups. A rate is one function, a disparity the
     largest of differences, a worst rate that of all rates; functions clearly below another one are left out. Raises
-    `Undefined` for a rate of no rows, such as the precision of a class that is never decided: limits take it for no 0.
+    `Undefined` for a rate of no rows, such as the precision of a class that is never decided, which is not 0.
 
     Examples
     --------

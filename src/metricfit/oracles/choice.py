@@ -109,7 +109,7 @@ def oracle_for(
 
 
 def is_large(nbytes: int, settings: Settings = TUNED) -> bool:
-    """Return whether so many bytes of probabilities are left where they are and read block by block.
+    """Return whether probabilities of this size are left where they are and read block by block.
 
     Examples
     --------

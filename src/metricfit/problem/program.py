@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # Up to this many entries of u, what cells and columns add to it is stored in dense arrays.
 NARROW = 64
-# Constraints are evaluated at so many points at once that these have about this many entries: larger temporary arrays
-# cost more in new memory than in arithmetic (for 30 groups x 8 classes, three times as much).
+# Points at which constraints are evaluated together have about this many entries: larger temporary arrays cost more in
+# new memory than in arithmetic (for 30 groups x 8 classes, three times as much).
 BLOCK = 1 << 17
 # Coefficients of a loss that differ by less than this share of its size are equal up to rounding.
 EQUAL = 1e-12

@@ -137,7 +137,7 @@ class ArrowFiles:
                 )
 
     def batches(self, columns: Sequence[str], rows: int, nulls: Sequence[str] = ()) -> Iterator[Any]:
-        """Yield tables of so many rows at most, in order; a null in a column that is not named in ``nulls`` raises."""
+        """Yield tables of at most ``rows`` rows, in order; a null in a column that is not named in ``nulls`` raises."""
         import pyarrow as pa
 
         names = list(dict.fromkeys(columns))
@@ -161,7 +161,7 @@ class ArrowFiles:
                     )
 
     def _of_file(self, file: Any, names: list[str], rows: int) -> Iterator[Any]:
-        """Yield batches of a file as they are stored, in Parquet files of so many rows at most."""
+        """Yield batches of a file as they are stored; those of Parquet files have at most ``rows`` rows."""
         import pyarrow as pa
         import pyarrow.dataset as ds
 

@@ -90,12 +90,13 @@ def binomial_gap(hits: tuple[float, float], rows: tuple[float, float], limit: fl
         (seen + TINY) * _error_of_gap(sums, n, m, limit), second_hits.size
     )
     as_small = first_hits[:, None] / n - (second_hits / m + limit) <= largest
-    # As small are the first so many numbers of hits of the first sample. At the ends of the range there may be gaps
-    # among them, which are filled: that makes the p-value larger, if anything.
-    so_many = np.where(as_small.any(axis=0), first_hits.size - as_small[::-1].argmax(axis=0), 0)
+    # For each number of hits of the second sample, the differences as small as the one seen are those of the first few
+    # numbers of hits of the first sample; ``few`` counts them. At the ends of the range there may be gaps among them,
+    # which are filled: that makes the p-value larger, if anything.
+    few = np.where(as_small.any(axis=0), first_hits.size - as_small[::-1].argmax(axis=0), 0)
     up_to = np.pad(np.cumsum(first_chances, axis=1), ((0, 0), (1, 0)))
-    both_so = (up_to[:, so_many] * second_chances).sum(axis=1)
-    return float(min(1.0, both_so.max() + LEFT_OUT))
+    chances = (up_to[:, few] * second_chances).sum(axis=1)
+    return float(min(1.0, chances.max() + LEFT_OUT))
 
 
 def _error_of_gap(hits: Any, n: float, m: float, limit: float) -> Any:

@@ -20,7 +20,7 @@ from metricfit.types import FloatArray
 
 # The number of rows is that with which a policy passes in this share of simulated samples.
 LIKELY = 0.85
-# With one claim, the room of the best policy is taken to be less by so many standard errors: the same rows show which
+# With one claim, this many standard errors are subtracted from the room of the best policy: the same rows show which
 # policy is best, so it seems better than it is. With several claims luck with one is no luck with the others. Chosen on
 # eight problems on the populations of benchmarks/trust (300 to 1,500 rows, 6 draws each): the medians named are .5 to
 # 3.5 times the number of rows with which 8 or 9 of 10 draws are confirmed; without it .1 times, for a precision floor.
