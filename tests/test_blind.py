@@ -15,6 +15,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.estimator.joint import JointModel, fit_joint
 from metricfit.estimator.pairs import ADDED_ROWS, CellTiltedByClass, ClassThenCell, tilt, tilted
+from metricfit.result.most_probable import of_most_probable
 
 CELLS, CLASSES, DECISIONS = 2, 3, 3
 
@@ -139,6 +140,20 @@ def test_judged_on_labelled_rows_by_classes_and_cells():
     by_site = result.policy.evaluate(joint, y, "accuracy", sensitive_features=frame, by="site")
     one = frame["site"] == 1
     assert by_site["value"].iloc[2] == pytest.approx(chances[one, y[one]].mean())
+
+
+def test_the_report_compares_a_blind_policy_with_the_most_probable_class(tmp_path):
+    """The probability of a class is that of its pairs with all cells; by labels, argmax is counted in each cell."""
+    joint, cell, y = joint_rows(200)
+    limit = mf.demographic_parity("group") <= 0.1
+    result = mf.optimize(joint, y, "accuracy", [limit], sensitive_features=cell, blind=True)
+    made = joint.reshape(-1, CELLS, CLASSES).sum(axis=1).argmax(axis=1)
+    expected = mf.Confusion.from_predictions(y, made, cell, classes=range(CLASSES))
+    found = of_most_probable(result.origin.oracle)
+    np.testing.assert_allclose(found.values, expected.values, atol=1e-12)
+    pytest.importorskip("matplotlib")
+    result.report(tmp_path / "report.html")
+    assert f"{mf.accuracy()(expected):.4f}" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_what_is_wrong_is_said():
