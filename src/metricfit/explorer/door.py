@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from metricfit.data.rows import Rows
 from metricfit.explorer.asked import Asked
 from metricfit.explorer.workbench import Workbench
-from metricfit.options import CONFUSIONS, Options, threads
+from metricfit.options import Options, check_options, threads
 from metricfit.oracles.base import Counting
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 
@@ -69,8 +69,7 @@ def explore(
     >>> explorer
     Explorer(stopped)
     """
-    if confusion not in CONFUSIONS:
-        raise ValueError(f"confusion must be 'labels', 'calibrated' or 'model', got {confusion!r}")
+    check_options(tol, None, None, confusion)
     problem, options = Problem.of(objective, constraints), Options(tol=tol)
     rows = Rows.of(
         proba,
