@@ -114,7 +114,7 @@ def _floors(rows: FoldedRows, settings: Settings) -> list[float]:
     for floor in settings.floors[1:]:
         seen = rows.weights @ (mine < floor)
         if seen > 0.5:
-            told = rows.weights @ np.where(rows.proba < floor, rows.proba, 0.0).sum(axis=1)
+            told = (rows.weights @ np.where(rows.proba < floor, rows.proba, 0.0)).sum()
             if seen > told + 3 * np.sqrt(told) + 0.5:
                 made.append(floor)
     return made

@@ -149,7 +149,7 @@ class Full:
         places = np.arange(1, self.size).reshape(n, n + 1)
         self.own, self.bias = np.diag(places[:, :n]).copy(), places[:, n].copy()
         self.centre = data.weights @ data.z / data.weights.sum() if centre is None else centre
-        self._classes, self._features = np.triu_indices(n), np.triu_indices(n + 1)
+        self._classes = np.triu_indices(n)
 
     def of(self, data: Data) -> Full:
         """Return the core of other rows in which parameters mean the same."""
@@ -162,9 +162,14 @@ class Full:
 
     @cached_property
     def _products(self) -> FloatArray:
-        i, j = self._features
-        columns = np.ascontiguousarray(self._rows.T)  # contiguous columns are gathered several times as fast
-        return columns[i] * columns[j]
+        """The products of all pairs of features, as in an upper triangle, (pairs, rows)."""
+        columns = np.ascontiguousarray(self._rows.T)
+        count, start = len(columns), 0
+        products = np.empty((count * (count + 1) // 2, columns.shape[1]), columns.dtype)
+        for i in range(count):  # gathered pairs would be copies as large as the products
+            np.multiply(columns[i], columns[i:], out=products[start : start + count - i])
+            start += count - i
+        return products
 
     def logits(self, params: FloatArray, rows: slice = EVERYTHING) -> FloatArray:
         """Return the logits of some rows."""
