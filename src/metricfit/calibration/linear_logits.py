@@ -253,7 +253,14 @@ class Mask:
         return 0.5 * float(self.ridge @ params[self.free] ** 2)
 
 
-def minimise(core: Core, mask: Mask, start: FloatArray, tolerance: float, steps: int = 30) -> FloatArray:
+def minimise(
+    core: Core,
+    mask: Mask,
+    start: FloatArray,
+    tolerance: float,
+    steps: int = 30,
+    known: tuple[FloatArray, tuple[FloatArray, FloatArray]] | None = None,
+) -> FloatArray:
     """Return the parameters with the smallest penalised loss, by Newton's method with halved steps.
 
     Parameters
@@ -269,12 +276,18 @@ def minimise(core: Core, mask: Mask, start: FloatArray, tolerance: float, steps:
         by the quadratic convergence of Newton's method, is far below the noise of the labels.
     steps : int
         The most steps.
+    known : tuple, optional
+        The losses of the rows at the start, and gradient and Hessian there.
     """
     data, params = core.data, start.copy()
-    losses, q = evaluate(core.logits(params), data.labels)
+    if known is None:
+        losses, q = evaluate(core.logits(params), data.labels)
+        known = losses, core.derivatives(q)
+    losses, (gradient, hessian) = known
     value = data.weights @ losses + mask.penalty(params)
-    for _ in range(steps):
-        gradient, hessian = core.derivatives(q)
+    for turn in range(steps):
+        if turn:
+            gradient, hessian = core.derivatives(q)
         step = mask.step(gradient, hessian, params)
         promise = -0.5 * float(mask.slope(gradient, params) @ step[mask.free])
         for _ in range(HALVINGS):
