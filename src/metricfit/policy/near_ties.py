@@ -61,10 +61,8 @@ class Margins(NamedTuple):
         array([ True,  True])
         """
         costs = _costs(proba, loss, layout, axes)
-        if layout == "full":
-            sizes = proba @ np.abs(loss)
-        else:
-            sizes = np.abs(costs - loss[1]) + np.abs(loss[1])
+        whole = layout == "full"
+        sizes = proba @ np.abs(loss) if whole else np.abs(costs - loss[1]) + np.abs(loss[1])
         kind = _kinds(loss, layout, axes) if kind is None else kind
         made, rows = cheapest(costs), np.arange(len(costs))
         slack = _part(proba) * (sizes + sizes[rows, made][:, None])
