@@ -114,7 +114,7 @@ def _floors(rows: FoldedRows, settings: Settings) -> list[float]:
     for floor in settings.floors[1:]:
         seen = rows.weights @ (mine < floor)
         if seen > 0.5:
-            told = rows.weights @ np.where(rows.proba < floor, rows.proba, 0.0).sum(axis=1)
+            told = (rows.weights @ np.where(rows.proba < floor, rows.proba, 0.0)).sum()
             if seen > told + 3 * np.sqrt(told) + 0.5:
                 made.append(floor)
     return made
@@ -123,19 +123,21 @@ def _floors(rows: FoldedRows, settings: Settings) -> list[float]:
 def _fitted(family: Family, floor: float, start: families.Point, rows: FoldedRows, settings: Settings) -> Fit:
     """Return the candidate of a family."""
     core, freedom = start.core, start.outlook(family, settings)[0]
-    params = families.fitted(start, family, settings, ROUGH)
+    point = families.Point(core, families.fitted(start, family, settings, ROUGH))
     logits = np.empty_like(core.data.z)
-    without = families.without_each_fold(core, family, params, rows.folds, settings)
+    without = families.without_each_fold(point, family, rows.folds, settings)
     for fold, other in zip(rows.folds, without, strict=True):
         logits[fold] = core.logits(other, fold)
 
     def final(all_rows: FoldedRows) -> Calibration:
-        whole = core if all_rows is rows else core.of(_data(all_rows, floor, settings))
-        fine = families.fitted(families.Point(whole, params), family, settings, FINE)
-        return families.calibration_of(family, whole, fine, floor)
+        known = all_rows is rows
+        here = point if known else replace(point, core=core.of(_data(all_rows, floor, settings)))
+        return families.calibration_of(
+            family, here.core, families.fitted(here, family, settings, FINE), floor
+        )
 
     entry = Entry(family.name, family.ridge, logits, evaluate(logits, rows.labels)[0], final)
-    return Fit(entry, families.Point(core, params), freedom, float(rows.weights @ entry.losses))
+    return Fit(entry, point, freedom, float(rows.weights @ entry.losses))
 
 
 def _isotonic(rows: FoldedRows, best: Entry, settings: Settings) -> Iterator[Entry]:

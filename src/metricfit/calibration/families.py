@@ -52,16 +52,16 @@ class Point:
     same: Point | None = None
 
     @cached_property
-    def probabilities(self) -> FloatArray:
-        """The probabilities of the rows here."""
+    def evaluated(self) -> tuple[FloatArray, FloatArray]:
+        """The losses and the probabilities of the rows here."""
         if self.same is not None:
-            return self.same.probabilities
-        return evaluate(self.core.logits(self.params), self.core.data.labels)[1]
+            return self.same.evaluated
+        return evaluate(self.core.logits(self.params), self.core.data.labels)
 
     @cached_property
     def derivatives(self) -> tuple[FloatArray, FloatArray]:
         """Gradient and Hessian of the summed loss here, whatever the family."""
-        return self.core.derivatives(self.probabilities)
+        return self.core.derivatives(self.evaluated[1])
 
     def outlook(self, family: Family, settings: Settings) -> tuple[float, float]:
         """Return a family's effective number of parameters, and the gain in summed log loss that its step promises.
@@ -90,7 +90,7 @@ def fitted(start: Point, family: Family, settings: Settings, tolerance: float) -
     to the limit and the biases are fitted alone.
     """
     core, mask = start.core, family.mask(start.core, settings)
-    params = minimise(core, mask, start.params, tolerance)
+    params = minimise(core, mask, start.params, tolerance, known=(start.evaluated[0], start.derivatives))
     steepness = np.clip(params[0], settings.flattest - 1, settings.steepest - 1)
     if steepness == params[0]:
         return params
@@ -103,16 +103,16 @@ def fitted(start: Point, family: Family, settings: Settings, tolerance: float) -
 
 
 def without_each_fold(
-    core: Core, family: Family, params: FloatArray, folds: list[slice], settings: Settings
+    fit: Point, family: Family, folds: list[slice], settings: Settings
 ) -> Iterator[FloatArray]:
     """Yield the parameters fitted without each fold, by Newton's step from those of all rows.
 
     The sums of a fold are subtracted from those of all rows, so that all folds cost one pass over the rows. With few
     rows per parameter one step is too short, which would favour rich families; more steps are cheap there.
     """
-    mask = family.mask(core, settings)
-    labels = core.data.labels
-    sums = [core.derivatives(evaluate(core.logits(params, f), labels[f])[1], f) for f in folds]
+    core, params, (_, q) = fit.core, fit.params, fit.evaluated
+    mask, labels = family.mask(core, settings), core.data.labels
+    sums = [core.derivatives(q[fold], fold) for fold in folds]
     gradient, hessian = sum(g for g, _ in sums), sum(h for _, h in sums)
     few = len(labels) < settings.rows_per_parameter * len(mask.free)
     for fold, (g, h) in zip(folds, sums, strict=True):

@@ -96,7 +96,7 @@ def fold_rows(
     some *= some.sum() / max(some @ some, 1e-300)
     ends = np.linspace(0, len(order), folds + 1).round().astype(int)
     return FoldedRows(
-        np.asarray(proba[order], dtype=np.float64),
+        np.asarray(proba.take(order, axis=0), dtype=np.float64),
         np.asarray(labels)[order].astype(np.intp),
         np.zeros(len(order), np.intp) if cells is None else np.asarray(cells)[order].astype(np.intp),
         some,

@@ -149,7 +149,7 @@ class Full:
         places = np.arange(1, self.size).reshape(n, n + 1)
         self.own, self.bias = np.diag(places[:, :n]).copy(), places[:, n].copy()
         self.centre = data.weights @ data.z / data.weights.sum() if centre is None else centre
-        self._classes, self._features = np.triu_indices(n), np.triu_indices(n + 1)
+        self._classes = np.triu_indices(n)
 
     def of(self, data: Data) -> Full:
         """Return the core of other rows in which parameters mean the same."""
@@ -162,9 +162,14 @@ class Full:
 
     @cached_property
     def _products(self) -> FloatArray:
-        i, j = self._features
-        columns = np.ascontiguousarray(self._rows.T)  # contiguous columns are gathered several times as fast
-        return columns[i] * columns[j]
+        """The products of all pairs of features, as in an upper triangle, (pairs, rows)."""
+        columns = np.ascontiguousarray(self._rows.T)
+        count, start = len(columns), 0
+        products = np.empty((count * (count + 1) // 2, columns.shape[1]), columns.dtype)
+        for i in range(count):  # gathered pairs would be copies as large as the products
+            np.multiply(columns[i], columns[i:], out=products[start : start + count - i])
+            start += count - i
+        return products
 
     def logits(self, params: FloatArray, rows: slice = EVERYTHING) -> FloatArray:
         """Return the logits of some rows."""
@@ -248,7 +253,14 @@ class Mask:
         return 0.5 * float(self.ridge @ params[self.free] ** 2)
 
 
-def minimise(core: Core, mask: Mask, start: FloatArray, tolerance: float, steps: int = 30) -> FloatArray:
+def minimise(
+    core: Core,
+    mask: Mask,
+    start: FloatArray,
+    tolerance: float,
+    steps: int = 30,
+    known: tuple[FloatArray, tuple[FloatArray, FloatArray]] | None = None,
+) -> FloatArray:
     """Return the parameters with the smallest penalised loss, by Newton's method with halved steps.
 
     Parameters
@@ -264,12 +276,18 @@ def minimise(core: Core, mask: Mask, start: FloatArray, tolerance: float, steps:
         by the quadratic convergence of Newton's method, is far below the noise of the labels.
     steps : int
         The most steps.
+    known : tuple, optional
+        The losses of the rows at the start, and gradient and Hessian there.
     """
     data, params = core.data, start.copy()
-    losses, q = evaluate(core.logits(params), data.labels)
+    if known is None:
+        losses, q = evaluate(core.logits(params), data.labels)
+        known = losses, core.derivatives(q)
+    losses, (gradient, hessian) = known
     value = data.weights @ losses + mask.penalty(params)
-    for _ in range(steps):
-        gradient, hessian = core.derivatives(q)
+    for turn in range(steps):
+        if turn:
+            gradient, hessian = core.derivatives(q)
         step = mask.step(gradient, hessian, params)
         promise = -0.5 * float(mask.slope(gradient, params) @ step[mask.free])
         for _ in range(HALVINGS):

@@ -54,9 +54,13 @@ class RowArrays:
 
     def __getitem__(self, places: slice | IntArray) -> Self:
         """Return some of the rows, with their weights unchanged."""
+        # `take` gathers whole rows in a quarter of the time of an index.
+        proba = (
+            self.proba[places] if isinstance(places, slice) else np.asarray(self.proba).take(places, axis=0)
+        )
         return replace(
             self,
-            proba=self.proba[places],
+            proba=proba,
             labels=None if self.labels is None else self.labels[places],
             cells=None if self.cells is None else self.cells[places],
             weights=None if self.weights is None else self.weights[places],

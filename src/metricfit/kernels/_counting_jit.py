@@ -262,10 +262,20 @@ def tally_soft_mixture(P: Any, cell: Any, weight: Any, decisions: Any, shares: A
     ``decisions`` are (rows, rules) and ``shares`` (cells, rules). Rules mostly agree, so that most rows are
     read and added once, not once for each rule.
     """
-    n_rules = shares.shape[1]
+    n_rules, whole = shares.shape[1], np.zeros(shares.shape[0])
+    for q in range(n_rules):
+        whole += shares[:, q]
     for r in range(P.shape[0]):
         a = np.uintp(cell[r]) if cell.size else np.uintp(0)
         w = weight[r] if weight.size else 1.0
+        agree = True
+        for q in range(1, n_rules):
+            agree &= decisions[r, q] == decisions[r, 0]
+        if agree:
+            total = out[a, np.uintp(decisions[r, 0])]
+            for i in range(P.shape[1]):
+                total[i] += w * whole[a] * P[r, i]
+            continue
         for q in range(n_rules):
             decision, share = decisions[r, q], shares[a, q]
             for s in range(q):

@@ -15,11 +15,11 @@ from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays
 from metricfit.kernels.counting_numpy import (
     confusion_numpy,
-    count_numpy,
     decide_numpy,
     mixture_confusion_numpy,
+    tally_numpy,
 )
-from metricfit.kernels.engine import Engine, in_numpy
+from metricfit.kernels.engine import SCANS, Engine, in_numpy
 from metricfit.kernels.settings import TUNED, Settings
 from metricfit.types import FloatArray, IntArray
 
@@ -71,7 +71,8 @@ def decide(
     >>> decide(P, None, loss, np.array([0, 1]), layout="full")
     array([0, 1], dtype=int32)
     """
-    if in_numpy(engine, _work(P, loss, layout), settings.numpy_work):
+    # Decisions are the same bit for bit, so once scans have loaded numba, small passes gain by it too.
+    if in_numpy(engine, _work(P, loss, layout), -1 if SCANS.loaded else settings.numpy_work):
         return decide_numpy(P, cell, loss, match, layout=layout, out=out)
     from metricfit.kernels.counting_numba import decide_numba
 
@@ -110,7 +111,8 @@ def count(
             [0.5, 0.5]]])
     """
     if in_numpy(engine, _work(rows.proba, loss, layout), settings.numpy_work):
-        return count_numpy(rows, loss, match, layout=layout)
+        made = decide(rows.proba, rows.cells, loss, match, layout=layout, engine=engine, settings=settings)
+        return tally_numpy(rows, made, loss.shape, match, layout=layout)
     from metricfit.kernels.counting_numba import count_numba
 
     return count_numba(rows, loss, match, layout=layout, threads=threads, chunk=settings.chunk)

@@ -69,16 +69,16 @@ def _decide_by_columns(
     return out
 
 
-def count_numpy(
+def tally_numpy(
     rows: RowArrays,
-    loss: FloatArray,
+    decisions: IntArray,
+    shape: tuple[int, ...],
     match: IntArray,
     *,
     layout: Layout,
 ) -> FloatArray:
-    """Return the statistic of the rule of a loss."""
-    decisions = decide_numpy(rows.proba, rows.cells, loss, match, layout=layout)
-    n_cells, _, k = loss.shape
+    """Return the statistic of given decisions, of the shape of a loss."""
+    n_cells, _, k = shape
     if layout == "full":
         return confusion_numpy(rows, decisions, n_cells, k)
     named, places = match[decisions], np.arange(len(rows))

@@ -38,10 +38,15 @@ class Repeated:
     def __init__(self, most: int, loading: int) -> None:
         self.most, self.loading, self.done = most, loading, 0
 
+    @property
+    def loaded(self) -> bool:
+        """Whether so much was done that numba is loaded for it."""
+        return self.done > self.loading
+
     def in_numpy(self, engine: Engine, work: int) -> bool:
         """Whether NumPy computes: as `in_numpy`, until it has done so for ``loading``."""
         self.done += work
-        return in_numpy(engine, work, self.most if self.done <= self.loading else -1)
+        return in_numpy(engine, work, -1 if self.loaded else self.most)
 
 
 SCANS = Repeated(TUNED.numpy_rows, TUNED.loading_rows)

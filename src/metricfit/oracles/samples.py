@@ -60,8 +60,9 @@ def fractions(counts: IntArray, settings: Settings = TUNED) -> FloatArray:
 
 def drawn(block: RowArrays, wanted: FloatArray, lots: FloatArray) -> RowArrays:
     """Return the rows of a block whose lots fall below the fraction ``wanted`` (cells, classes) of their stratum."""
-    cells = 0 if block.cells is None else block.cells
-    return block[np.flatnonzero(lots < wanted[cells, block.labels])]
+    assert block.labels is not None
+    mine = wanted.take(block.labels) if block.cells is None else wanted[block.cells, block.labels]
+    return block[np.flatnonzero(lots < mine)]
 
 
 def sample_rows(axes: Axes, blocks: Sequence[RowArrays], totals: FloatArray) -> Rows:

@@ -33,15 +33,20 @@ Moves = tuple[list[tuple[int, float]], FloatArray]
 class Members:
     """Some rows of one cell: what decisions on them cost, and what they add to a statistic.
 
-    ``mass`` (rows, n) says how much of each row is counted as each class.
+    ``chances`` (rows, n) says which part of each row is counted as each class; where rows count by their probabilities
+    these are ``proba`` itself, so that no table is as large again. ``weights`` says how much each row counts.
     """
 
-    def __init__(self, proba: FloatArray, mass: FloatArray, layout: Layout, axes: Axes) -> None:
-        self.proba, self.mass, self.layout, self.axes = proba, mass, layout, axes
+    def __init__(
+        self, proba: FloatArray, chances: FloatArray, weights: FloatArray, layout: Layout, axes: Axes
+    ) -> None:
+        self.proba, self.chances, self.weights, self.layout, self.axes = proba, chances, weights, layout, axes
 
     def some(self, places: Any) -> Members:
         """Return some of the rows."""
-        return Members(self.proba[places], self.mass[places], self.layout, self.axes)
+        proba = self.proba[places]
+        chances = proba if self.chances is self.proba else self.chances[places]
+        return Members(proba, chances, self.weights[places], self.layout, self.axes)
 
     def decided(self, losses: FloatArray) -> IntArray:
         """Return the decisions of the rule of each of some losses, one rule in each row."""
@@ -62,7 +67,7 @@ class Members:
 
     def counted(self, made: IntArray, rows: IntArray | None = None) -> FloatArray:
         """Return a statistic for each row of ``made``: its decisions counted on all of the rows, or on some."""
-        rows = np.arange(len(self.mass)) if rows is None else rows
+        rows = np.arange(len(self.weights)) if rows is None else rows
         made, tables, k = made[:, rows], len(made), self.axes.k
         parts = self.parts(np.broadcast_to(rows, made.shape).ravel(), made.ravel())
         sums = _summed((made + k * np.arange(tables)[:, None]).ravel(), parts, tables * k)
@@ -71,27 +76,31 @@ class Members:
     def parts(self, rows: IntArray, decisions: IntArray) -> FloatArray:
         """Return what each of some rows adds to the column of its decision: its classes, or its hit and itself."""
         if self.layout == "full":
-            return self.mass[rows]
+            return np.asarray(self.chances[rows] * self.weights[rows, None])
         named = self.axes.match[decisions]
-        hit = np.where(named >= 0, self.mass[rows, np.maximum(named, 0)], 0.0)
+        hit = np.where(named >= 0, self.chances[rows, np.maximum(named, 0)] * self.weights[rows], 0.0)
         return np.stack([hit, self._whole[rows]], axis=1)
 
     @cached_property
     def _whole(self) -> FloatArray:
-        return np.asarray(self.mass.sum(axis=1))
+        """How much each row counts as any class; probabilities sum to 1 only nearly."""
+        step = max(1, BLOCK // self.axes.n)
+        starts = range(0, len(self.weights), step)
+        parts = (self.chances[i : i + step] * self.weights[i : i + step, None] for i in starts)
+        return np.concatenate([np.zeros(0), *(part.sum(axis=1) for part in parts)])
 
 
 class Cell:
     """The rows of one cell, those among them on which its rules differ, and what decisions on them add to u."""
 
     def __init__(self, program: Program, rows: Rows, soft: bool, cell: int, losses: FloatArray) -> None:
-        inside = np.arange(len(rows)) if rows.cells is None else np.flatnonzero(rows.cells == cell)
+        inside: Any = slice(None) if rows.cells is None else np.flatnonzero(rows.cells == cell)
         proba = rows.proba[inside]
         weights = np.full(len(rows), 1 / len(rows)) if rows.weights is None else rows.weights
-        chances = np.asarray(proba, float) if soft else np.eye(program.axes.n)[rows.labels[inside]]
+        chances = proba if soft else np.eye(program.axes.n)[rows.labels[inside]]
         # Axes without attributes: the statistic of a cell has the shape of one cell.
         self.axes, self.layout = Axes(program.axes.classes, program.axes.decisions), program.layout
-        self.every = Members(proba, chances * weights[inside, None], self.layout, self.axes)
+        self.every = Members(proba, chances, weights[inside], self.layout, self.axes)
         self.height = 2 if self.layout == "diagonal" else self.axes.n
         size = self.height * self.axes.k
         self.table = program.matrix[:, cell * size : (cell + 1) * size]
@@ -118,7 +127,7 @@ class Cell:
         A decision that gets cheaper is taken by the rows for which it was nearly the cheapest, one that gets dearer is
         left by the rows for which another was nearly as cheap; so the rows that change are known without deciding all.
         """
-        k, rows = self.axes.k, np.arange(len(self.every.mass))
+        k, rows = self.axes.k, np.arange(len(self.every.weights))
         if 2 * k * max(rows.size, len(MOVED) * self.height * k) > MOST_ENTRIES:
             return [], np.zeros((0, self.table.shape[0]))
         made, behind, slack, _ = self.every.margins(loss)

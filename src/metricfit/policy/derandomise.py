@@ -89,11 +89,11 @@ def deterministic(
     def rank(u: FloatArray) -> Rank:
         return ranks(u[None])[0]
 
-    for sweep in range(SWEEPS):
+    mixed = [a for a, (weights, _) in enumerate(mixtures) if len(weights) > 1]
+    for sweep in range(SWEEPS if len(mixed) > 1 else 1):  # a single cell would be searched the same way again
         before = rank(total)
-        for a, (weights, losses) in enumerate(mixtures):
-            if len(weights) == 1:
-                continue
+        for a in mixed:
+            weights, losses = mixtures[a]
             rest = total - shares[a]
 
             def ranked(some: FloatArray, cell: Cell = cells[a], rest: FloatArray = rest) -> list[Rank]:
@@ -109,7 +109,6 @@ def deterministic(
         rest = total - shares[a]
         chosen[a], shares[a] = cell.cleared(chosen[a], rest, ranks)
         total = rest + shares[a]
-    mixed = [a for a, (weights, _) in enumerate(mixtures) if len(weights) > 1]
     kept = rank(total), list(chosen), total
     listed: dict[int, tuple[FloatArray, Moves]] = {}  # the moves of each cell's rule, until it changes
     for toll in () if soft or sampled else TOLLS:

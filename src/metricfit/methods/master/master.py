@@ -159,17 +159,20 @@ class Master:
             target, duals = local.minimise(gradient, hessian, u, cost)
             target = columns.normalised(target)
             move = columns.u(target) - u
-            whole = curve.merit(u + move)
+            whole, enough = curve.merit(u + move), NEWTON_LEFT * (1 + abs(before))
             if whole < before or (step == 0 and not start_kept):
                 size = 1.0  # if the start is infeasible, the merit need not decrease
             else:
-                size = next((s for s in 0.5 ** np.arange(1, 30) if curve.merit(u + s * move) < before), 0.0)
+                # A smaller gain is rounding: at the minimum there would be one in every step, to the last of them. No
+                # step gains more than the tangent of the smooth parts says.
+                sizes = 0.5 ** np.arange(1, 30) if parts.flat is not None or gradient @ move < -enough else ()
+                size = next((s for s in sizes if before - curve.merit(u + s * move) > enough), 0.0)
             # A full step's surprise is of third order; the gain of the next one is about its square over this gain.
             told = whole - before, u, move, gradient, hessian
             left = 3 * curve.surprise(*told) ** 2 if size == 1.0 else np.inf
             alpha = columns.normalised((1 - size) * alpha + size * target)
             u = columns.u(alpha)
-            after, enough = curve.merit(u), NEWTON_LEFT * (1 + abs(before))
+            after = curve.merit(u)
             gained, before = before - after, after
             if self._late or (gained <= enough and size in (0.0, 1.0)) or left <= enough * gained:
                 break
