@@ -37,8 +37,8 @@ WIDENED = (1e-6, 1e-7, 1e-8)
 class Master:
     """Solves one program over a growing set of columns; what does not depend on the columns is built once."""
 
-    def __init__(self, program: Program, walk: Walk | None = None) -> None:
-        self.program, self.walk = program, walk
+    def __init__(self, program: Program, walk: Walk | None = None, left: float = NEWTON_LEFT) -> None:
+        self.program, self.walk, self.left = program, walk, left
         self._corners: Corners | None = None
 
     def solve(self, columns: Columns, alpha: FloatArray) -> Solution:
@@ -169,7 +169,7 @@ class Master:
             left = 3 * curve.surprise(*told) ** 2 if size == 1.0 else np.inf
             alpha = columns.normalised((1 - size) * alpha + size * target)
             u = columns.u(alpha)
-            after, enough = curve.merit(u), NEWTON_LEFT * (1 + abs(before))
+            after, enough = curve.merit(u), self.left * (1 + abs(before))
             gained, before = before - after, after
             if self._late or (gained <= enough and size in (0.0, 1.0)) or left <= enough * gained:
                 break
@@ -187,7 +187,8 @@ class Master:
     def _interior(self, parts: CurvedAndLinear, columns: Columns, alpha: FloatArray) -> FloatArray:
         """Return weights at which no rate is zero, if possible: at zero, means of rates have no finite slope."""
         u = columns.u(alpha)
-        low = [smooth.part for _, smooth in parts.smooth if smooth.part.value(u).min() < 1e-6]
+        rates = [smooth.part for _, smooth in parts.smooth if smooth.atom.of_rates]
+        low = [part for part in rates if part.value(u).min() < 1e-6]
         if not low:
             return alpha
         body = self._limits.copy()
