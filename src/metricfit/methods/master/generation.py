@@ -41,7 +41,8 @@ def generate(
     """
     tol = walk.tol if tol is None else tol
     master = Master(program, walk) if master is None else master
-    near = Proximal.of(program, walk) if master.is_linear and tol >= walk.tol else None
+    proves = walk.oracle.exact and tol >= walk.tol
+    near = Proximal.of(program, walk) if master.is_linear and proves else None
     pricing, ageing = Pricing(program, walk, columns, near), Ageing(columns)
     alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
     previous, last, stuck = None, np.inf, 0
@@ -112,9 +113,7 @@ class Pricing:
     mean only if that brings no new column.
     """
 
-    def __init__(
-        self, program: Program, walk: Walk, columns: Columns, near: Proximal | None = None
-    ) -> None:
+    def __init__(self, program: Program, walk: Walk, columns: Columns, near: Proximal | None = None) -> None:
         self.program, self.walk, self.columns, self.near = program, walk, columns, near
         self.share = 0.5
         self.anchor: Plane | None = None
@@ -139,7 +138,9 @@ class Pricing:
         if share < 1:
             gains = plane.offset - anchor.offset + float((plane.slope - anchor.slope) @ u)
             self.share = min(1.0, self.share + 0.1) if gains > 0 else max(0.05, 0.7 * self.share)
-            if len(self.columns) == before or float(plane.slope @ (u - solution.u)) >= 0:  # no help to the master
+            if (
+                len(self.columns) == before or float(plane.slope @ (u - solution.u)) >= 0
+            ):  # no help to the master
                 self._price(plane)
         return self.bound
 
