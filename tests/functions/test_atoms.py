@@ -12,12 +12,21 @@ from metricfit.functions.atoms import (
     HarmonicMean,
     RootMeanSquareLoss,
     Separable,
+    SoftMaximum,
     SpreadRoot,
 )
 from metricfit.functions.curvature import Curvature
 
 TARGET = np.array([0.4, 0.0, 0.25, 0.35])
-ATOMS = [GeometricMean(), HarmonicMean(), RootMeanSquareLoss(), CrossEntropyExcess(TARGET), SpreadRoot()]
+SOFT = SoftMaximum(np.array([0.1, 0.2, 0.3, 0.4]), 0.5, np.full(4, 0.3))
+ATOMS = [
+    GeometricMean(),
+    HarmonicMean(),
+    RootMeanSquareLoss(),
+    CrossEntropyExcess(TARGET),
+    SpreadRoot(),
+    SOFT,
+]
 KNOWN = [
     (GeometricMean(), [0.25, 1.0], 0.5),
     (GeometricMean(), [0.0, 1.0], 0.0),
@@ -28,6 +37,8 @@ KNOWN = [
     (RootMeanSquareLoss(), [1.0, 1.0], 0.0),
     (CrossEntropyExcess(np.array([0.5, 0.5, 0])), [0.25, 0.75, 0], 0.5 * np.log(2) + 0.5 * np.log(2 / 3)),
     (SpreadRoot(), [0.6, 0.0], 0.8),
+    (SOFT, [0.3] * 4, 0.3),
+    (SOFT, [100.0, 0.0, 0.0, 0.0], 100 + 0.5 * np.log(0.1)),
 ]
 
 

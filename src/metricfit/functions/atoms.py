@@ -31,10 +31,14 @@ class Hessian(NamedTuple):
 
 
 class Atom(ABC):
-    """A smooth function of a vector of rates; ``slope`` is the sign of its slopes, 0 when they vary."""
+    """A smooth function of a vector of rates; ``slope`` is the sign of its slopes, 0 when they vary.
+
+    ``of_rates`` says that the function is meant for values >= 0, and may have no finite slope at 0.
+    """
 
     curvature: ClassVar[Curvature]
     slope: ClassVar[int]
+    of_rates: ClassVar[bool] = True
 
     @abstractmethod
     def value(self, v: FloatArray) -> Any:
@@ -191,6 +195,51 @@ class CrossEntropyExcess(Separable):
         used = np.flatnonzero(self.target > 0)
         target = self.target[used]
         return float(target @ np.log(target)) - target @ cp.log(v[used])
+
+
+class SoftMaximum(Separable):
+    """``width * log sum_i share_i exp(v_i / width)``: a smooth function between the mean and the maximum.
+
+    Its slope is ``share_i exp(v_i / width)``, divided by the sum. So with shares that are multipliers of a maximum the
+    slope is near them, the nearer the wider: the proximal step of the entropy. Where all values are equal, the slope is
+    the shares themselves.
+
+    Parameters
+    ----------
+    shares : array
+        Positive, with sum 1.
+    width : float
+    near : array
+        Values near the minimiser: the inner functions are scaled there.
+    """
+
+    curvature, slope, of_rates = Curvature.CONVEX, 1, False
+
+    def __init__(self, shares: FloatArray, width: float, near: FloatArray) -> None:
+        self.shares, self.width, self.near = shares, width, 0.0
+        self.near = float(self.value(near))
+
+    def value(self, v: FloatArray) -> Any:
+        top = v.max(axis=-1, keepdims=True)
+        return top[..., 0] + self.width * np.log(np.exp((v - top) / self.width) @ self.shares)
+
+    def gradient(self, v: FloatArray) -> FloatArray:
+        parts = self.shares * np.exp((v - v.max()) / self.width)
+        return np.asarray(parts / parts.sum())
+
+    def hessian(self, v: FloatArray) -> Hessian:
+        slope = self.gradient(v)
+        return Hessian(slope / self.width, slope, -1 / self.width)
+
+    def inner(self, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        with np.errstate(over="ignore"):  # a step that is much too long is worthless, and is cut
+            parts = self.shares * np.exp((v - self.near) / self.width)
+        return parts, parts / self.width, parts / self.width**2
+
+    def cvxpy(self, v: Any) -> Any:
+        import cvxpy as cp
+
+        return self.width * cp.log_sum_exp(v / self.width + np.log(self.shares))
 
 
 class SpreadRoot(Atom):

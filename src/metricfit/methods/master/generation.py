@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.linear import corrected
 from metricfit.methods.master.master import Master
+from metricfit.methods.master.proximal import Proximal
 from metricfit.methods.master.ratio_level import level_goal
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -39,7 +41,9 @@ def generate(
     """
     tol = walk.tol if tol is None else tol
     master = Master(program, walk) if master is None else master
-    pricing, ageing = Pricing(program, walk, columns), Ageing(columns)
+    proves = walk.oracle.exact and tol >= walk.tol
+    near = Proximal.of(program, walk) if master.is_linear and proves else None
+    pricing, ageing = Pricing(program, walk, columns, near), Ageing(columns)
     alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
     previous, last, stuck = None, np.inf, 0
     while True:
@@ -53,7 +57,7 @@ def generate(
             return
         # At the best mixture a round without a new column has no gap, so with a gap this is not the best one yet.
         stuck, last, previous = 0 if fresh else min(stuck + 1, master.ways), value, solution
-        alpha = ageing.after(solution.alpha, fresh)
+        alpha = ageing.after(pricing.used(solution.alpha), fresh)
 
 
 class Ageing:
@@ -105,11 +109,12 @@ class Pricing:
     Multipliers of a linear program jump from corner to corner. Any mean of planes that lie below the objective
     lies below it too, so the plane that is priced is a mean of the master's plane and the one with the best
     bound so far (smoothing in the sense of Wentges). The master's share grows while the answers say that more
-    of it would raise the bound.
+    of it would raise the bound. Where a maximum has many parts, the plane of a proximal step is priced instead, and the
+    mean only if that brings no new column.
     """
 
-    def __init__(self, program: Program, walk: Walk, columns: Columns) -> None:
-        self.program, self.walk, self.columns = program, walk, columns
+    def __init__(self, program: Program, walk: Walk, columns: Columns, near: Proximal | None = None) -> None:
+        self.program, self.walk, self.columns, self.near = program, walk, columns, near
         self.share = 0.5
         self.anchor: Plane | None = None
         self.best, self.bound = -np.inf, program.lowest_value
@@ -118,8 +123,9 @@ class Pricing:
         """Price the plane of a solution, add the answer to the columns, and return the bound."""
         if not self.program.curvature.is_convex:
             return self._level(solution)
-        slope, level = self.program.tangent(solution.point, solution.multipliers, solution.theta)
-        plane = Plane(slope, level - float(slope @ solution.point))
+        if self.near is not None and self._price_near(self.near, solution):
+            return self.bound
+        plane = self._plane(solution)
         anchor, share = self.anchor, self.share
         if anchor is None or not (solution.theta or any(mu.any() for mu in solution.multipliers)):
             anchor, share = plane, 1.0
@@ -132,9 +138,29 @@ class Pricing:
         if share < 1:
             gains = plane.offset - anchor.offset + float((plane.slope - anchor.slope) @ u)
             self.share = min(1.0, self.share + 0.1) if gains > 0 else max(0.05, 0.7 * self.share)
-            if len(self.columns) == before or float(slope @ (u - solution.u)) >= 0:  # no help to the master
+            if (
+                len(self.columns) == before or float(plane.slope @ (u - solution.u)) >= 0
+            ):  # no help to the master
                 self._price(plane)
         return self.bound
+
+    def used(self, alpha: FloatArray) -> FloatArray:
+        """Return the weights of columns in the master's mixture, or in that of the last proximal step if larger."""
+        return alpha if self.near is None else np.maximum(alpha, self.near.alpha(self.columns)[: alpha.size])
+
+    def _plane(self, solution: Solution) -> Plane:
+        slope, level = self.program.tangent(solution.point, solution.multipliers, solution.theta)
+        return Plane(slope, level - float(slope @ solution.point))
+
+    def _price_near(self, near: Proximal, solution: Solution) -> bool:
+        """Price the plane of a proximal step; return whether that brought a new column."""
+        before, best = len(self.columns), self.best
+        with suppress(Unsolved):
+            found = near.step(self.columns, solution.u)
+            self._price(self._plane(found))
+            if self.best > best:
+                near.centre = {node: found.theta[node] for node in near.centre}
+        return len(self.columns) > before
 
     def _price(self, plane: Plane) -> FloatArray:
         place = self.walk.call(plane.slope)

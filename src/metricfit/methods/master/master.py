@@ -37,8 +37,8 @@ WIDENED = (1e-6, 1e-7, 1e-8)
 class Master:
     """Solves one program over a growing set of columns; what does not depend on the columns is built once."""
 
-    def __init__(self, program: Program, walk: Walk | None = None) -> None:
-        self.program, self.walk = program, walk
+    def __init__(self, program: Program, walk: Walk | None = None, left: float = NEWTON_LEFT) -> None:
+        self.program, self.walk, self.left = program, walk, left
         self._corners: Corners | None = None
 
     def solve(self, columns: Columns, alpha: FloatArray) -> Solution:
@@ -159,7 +159,7 @@ class Master:
             target, duals = local.minimise(gradient, hessian, u, cost)
             target = columns.normalised(target)
             move = columns.u(target) - u
-            whole, enough = curve.merit(u + move), NEWTON_LEFT * (1 + abs(before))
+            whole, enough = curve.merit(u + move), self.left * (1 + abs(before))
             if whole < before or (step == 0 and not start_kept):
                 size = 1.0  # if the start is infeasible, the merit need not decrease
             else:
@@ -190,7 +190,8 @@ class Master:
     def _interior(self, parts: CurvedAndLinear, columns: Columns, alpha: FloatArray) -> FloatArray:
         """Return weights at which no rate is zero, if possible: at zero, means of rates have no finite slope."""
         u = columns.u(alpha)
-        low = [smooth.part for _, smooth in parts.smooth if smooth.part.value(u).min() < 1e-6]
+        rates = [smooth.part for _, smooth in parts.smooth if smooth.atom.of_rates]
+        low = [part for part in rates if part.value(u).min() < 1e-6]
         if not low:
             return alpha
         body = self._limits.copy()

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metricfit.exceptions import Unsolved
-from metricfit.functions.matrices import above, beside, dense, used_columns
+from metricfit.functions.matrices import above, beside, dense, matrix_of, used_columns
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.polyhedron import Polyhedron
 from metricfit.problem import Limit, Program
@@ -90,9 +90,9 @@ class Mixtures:
         """Return coefficients of (w, t) in the equations, or in some rows."""
         if chosen is not None:
             return self._head[chosen]
-        whole = np.zeros((self.kept.size + self.cells, self.head_size))
-        np.fill_diagonal(whole[: self.kept.size], 1.0)
-        return whole
+        place = np.arange(self.kept.size)
+        shape = self.kept.size + self.cells, self.head_size
+        return matrix_of(place, place, np.ones(place.size), shape)
 
     def tail(self, matrix: Any, cell: IntArray, chosen: IntArray | None = None) -> Any:
         """Return coefficients of columns in the equations, or in some rows."""
