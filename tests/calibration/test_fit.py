@@ -10,7 +10,7 @@ import pytest
 from calibration.generated import log_loss, right, softmax, wrong
 
 from metricfit.calibration import SETTINGS, Calibration, fit
-from metricfit.calibration.curves import order_of
+from metricfit.calibration.curves import calibration_of, fitted, order_of
 from metricfit.calibration.folds import fold_rows
 
 N = 6000
@@ -81,6 +81,14 @@ def test_curves_where_nothing_else_fits():
     calibration, report = fit(given, labels)
     assert report.family == "isotonic"
     assert log_loss(calibration(given), labels) <= log_loss(proba, labels) + 2e-3
+
+
+def test_curves_rise_where_probabilities_differ_less_than_in_single_precision():
+    small = np.array([3e-50, 1e-60, 1e-60, 2e-50])  # all 0 in single precision, so in no order
+    proba, labels = np.column_stack([small, 1 - small]), np.array([1, 1, 0, 0])
+    curves = fitted(proba, labels, np.ones(4), [order_of(column) for column in proba.T], None)
+    assert calibration_of(curves, 1e-7)(proba).shape == (4, 2)
+    assert all((np.diff(x) > 0).all() for x, _ in curves)
 
 
 def test_floor_where_labels_are_below_it():

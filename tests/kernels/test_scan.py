@@ -257,3 +257,10 @@ RANDOM = np.random.default_rng(0)
 def test_order_is_that_of_the_values(values, engine):
     found = ascending(values) if engine == "numpy" else _sort_jit.ascending(values)
     np.testing.assert_array_equal(found, np.argsort(values, kind="stable"))
+
+
+def test_values_near_the_smallest_float_are_put_in_order():
+    # As Python, where a bucket that is no number raises: compiled, it was written beyond the end of an array.
+    order, bucket = np.empty((2, 3), np.int64)
+    _sort_jit.sort.py_func(np.array([3e-318, 0.0, 1e-318]), order, bucket, False)
+    assert order.tolist() == [1, 2, 0]

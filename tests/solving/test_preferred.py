@@ -94,6 +94,20 @@ def test_under_constraints_a_plain_rule_must_keep_them():
     assert found.constraints[0].violation <= 1e-9
 
 
+@pytest.mark.parametrize("metric", [mf.cohen_kappa(), mf.mcc()], ids=str)
+def test_ranks_that_calibration_cannot_see_are_found_under_a_limit_on_shares(metric):
+    rng = np.random.default_rng(0)
+    y = (rng.random(600) < 0.3).astype(int)
+    score = rng.normal(size=600) + 2 * y
+    # Nearly all rows are sure to be of class 1: their other probability is far below the floor of a calibration.
+    odds = np.exp(60 * score + 150)
+    proba = np.column_stack([1 / (1 + odds), 1 / (1 + 1 / odds)])
+    shares = np.sort(score)[::-1][: int(0.3 * 600)]
+    best = max(metric(mf.Confusion.from_predictions(y, (score >= t).astype(int))) for t in shares)
+    assert best > 0.7
+    assert mf.optimize(proba, y, metric, [mf.coverage(1) <= 0.3]).value > best - 1e-9
+
+
 @pytest.mark.parametrize(
     ("metric", "worst"),
     [(mf.g_mean(), 1e-9), (mf.h_mean(), 1e-9), (mf.min_recall(), 1e-9), (mf.accuracy(), 0.2)],

@@ -239,3 +239,14 @@ def test_nothing_is_changed():
     assert not hasattr(estimator, "classes_")
     for old, new in ((before, X), (Y, y), (WEIGHTS, weights)):
         np.testing.assert_array_equal(old, new)
+
+
+def test_a_model_that_rounds_too_much_in_single_precision_is_told_apart():
+    class Rounded(GaussianNB):
+        def predict_proba(self, X):
+            return np.array([[0.5, 0.5], [1, 1], [0.5, 0.5]], X.dtype)
+
+    X, y = np.array([[0.0], [1.0], [2.0]]), [0, 1, 1]
+    model = Rounded().fit(X, y)
+    with pytest.raises(ValueError, match=r"of Rounded does not sum to 1 .* 1 row \(1\).*X.astype\(float\)"):
+        class_proba(model, X.astype(np.float32), [0, 1])

@@ -43,7 +43,8 @@ def fitted(
         value = np.maximum.accumulate(np.maximum(value, 1e-9))
         keep = np.unique(np.linspace(0, len(middle) - 1, min(KNOTS, len(middle))).round().astype(int))
         middle, value = middle[keep], value[keep]
-        rising = np.diff(middle, prepend=-1.0) > 0
+        # Probabilities that are equal in single precision are in no order: a knot must exceed all before it.
+        rising = np.diff(np.maximum.accumulate(middle), prepend=-1.0) > 0
         made.append((middle[rising], value[rising]))
     return tuple(made)
 

@@ -55,8 +55,9 @@ def sort(at, order, bucket, positive):
     starts = np.zeros(count + 1, np.int64)
     low, high = _spread(at.min(), positive), _spread(at.max(), positive)
     scale = (count - 1) / (high - low) if high > low and np.isfinite(high - low) else 0.0
+    even = 0 < scale < np.inf  # differences near the smallest float make the scale infinite
     for i in range(count):
-        bucket[i] = int((_spread(at[i], positive) - low) * scale) if scale > 0 else 0
+        bucket[i] = int((_spread(at[i], positive) - low) * scale) if even else 0
         starts[bucket[i] + 1] += 1
     if starts.max() > CROWD:
         _sort_by_digits(at, order, bucket)

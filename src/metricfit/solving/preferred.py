@@ -55,12 +55,12 @@ def preferred(
         found = _unless_argmax_is_better(problem, raw, walk, policy, best)
     else:
         found = _not_below(raw, _better_plain(raw), walk, best)
-    found = _not_below(raw, _best_constant(raw), *found)
-    # For metrics without a convex form the guided search is a direct search itself.
     few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
-    if rivals and found[0] is walk and searched and few and ColumnGeneration().refusal(program) is None:
-        return _unless_far_behind(raw, walk, best, settings.rows_by_luck * weights)
-    return found
+    if rivals and found[0] is walk and searched and few:
+        found = _unless_far_behind(raw, walk, best, settings.rows_by_luck * weights)
+    # Constant decisions come last: a direct search would start from one that is better than the plain rules, and no
+    # factor moves a row of it.
+    return _not_below(raw, _best_constant(raw), *found)
 
 
 def kept_directly(

@@ -20,7 +20,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from metricfit.data.features import rows_at
-from metricfit.messages import some, warn
+from metricfit.data.validation import SUM_TOLERANCE
+from metricfit.messages import rows_text, some, warn
 from metricfit.types import FloatArray, IntArray
 
 WEIGHT = "sample_weight"
@@ -152,6 +153,14 @@ def class_proba(model: Any, X: Any, classes: Any) -> FloatArray:
             f"predict_proba of {type(model).__name__} returned shape {proba.shape} for {len(known)} classes; "
             f"it must return one row per row of X and one column per class"
         )
+    if proba.dtype == np.float32:
+        off = np.flatnonzero(np.abs(proba.sum(axis=1, dtype=np.float64) - 1) > SUM_TOLERANCE)
+        if off.size:  # naive Bayes adds up logarithms of many features, and rounds each sum to seven digits
+            raise ValueError(
+                f"predict_proba of {type(model).__name__} does not sum to 1 (within {SUM_TOLERANCE:g}) in "
+                f"{rows_text(off)}; if it rounds too much in single precision, pass X in double precision, "
+                f"X.astype(float); if these are scores, let predict_proba divide them by their sums"
+            )
     places = {value: column for column, value in enumerate(wanted)}
     strange = [value for value in known if value not in places]
     if strange:
