@@ -13,7 +13,7 @@ from metricfit.oracles import PluginOracle, Rows
 from metricfit.problem import Problem
 
 
-@pytest.mark.parametrize("seed", (0, 88))  # of 88, the second solve took eight steps
+@pytest.mark.parametrize("seed", [0, 88])  # of 88, the second solve took eight steps
 def test_a_master_at_its_minimum_takes_no_further_steps(monkeypatch, seed):
     random = np.random.default_rng(seed)
     proba = random.dirichlet(np.ones(5), 2000)
