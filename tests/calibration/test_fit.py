@@ -110,7 +110,15 @@ def test_the_report():
     assert [c.name for c in report.candidates][:2] == ["none", "temperature"]
     assert report.rows == N
     assert report.effective_rows == pytest.approx(N)
-    assert "temperature" in str(report)
+    assert "temperature; log loss" in str(report)
+    assert " -> " in str(report)
+
+
+def test_the_report_on_probabilities_that_need_no_calibration_tells_of_no_change():
+    _, report = fit(*right(N, 4))
+    assert report.family == "none"
+    assert str(report).startswith("calibration: none, because no family gains more than noise; log loss ")
+    assert "->" not in str(report)
 
 
 def test_the_promise_is_kept_on_new_rows():

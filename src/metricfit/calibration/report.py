@@ -80,11 +80,18 @@ class Report:
     held_out: tuple[IntArray, FloatArray] = field(repr=False)
 
     def __str__(self) -> str:
-        what = self.family + (", cells differ" if self.cells_differ else "")
+        on = f"on {count(self.rows, 'row')}"
         before, after = self.class_error_before.mean(), self.class_error_after.mean()
+        # For each fold the family is chosen again without it, so the loss after may differ though nothing is changed.
+        if self.family == "none":
+            return (
+                f"calibration: none, because no family gains more than noise; log loss {self.log_loss_before:.4f}, "
+                f"calibration error {before:.4f} {on}"
+            )
+        what = self.family + (", cells differ" if self.cells_differ else "")
         return (
             f"calibration: {what}; log loss {self.log_loss_before:.4f} -> {self.log_loss_after:.4f}, "
-            f"calibration error {before:.4f} -> {after:.4f} on {count(self.rows, 'row')}"
+            f"calibration error {before:.4f} -> {after:.4f} {on}"
         )
 
 

@@ -193,6 +193,6 @@ def _table(front: Frontier) -> list[list[str]]:
         row = [*levels, *near, number(result.value)]
         row += [str(result.expected or "-")] * expects
         row += [number(result.bound)] * bounds
-        prices = [summary.price_text(record.price) for record in result.constraints[-len(names) :]]
+        prices = [record.price_shown for record in result.constraints[-len(names) :]]
         rows.append([*row, " ".join(prices), result.status])
     return rows

@@ -46,6 +46,19 @@ class ConstraintRecord:
         """
         return "undefined, a rate of no rows" if math.isnan(self.value) else f"{self.value:.6f}"
 
+    @property
+    def price_shown(self) -> str:
+        """The price as text; one that is only the inaccuracy of the solver is 0.
+
+        Examples
+        --------
+        >>> [ConstraintRecord("", 0.9, 0.9, 0.0, price).price_shown for price in (1.29312, 5e-10, math.nan)]
+        ['1.293', '0', '-']
+        """
+        if math.isnan(self.price):
+            return "-"
+        return f"{self.price:.4g}" if abs(self.price) > 1e-7 else "0"
+
 
 # The largest price that is meaningful, in units of the objective (of at least 1) for a whole unit of a constraint.
 STEEPEST = 1e4

@@ -234,7 +234,7 @@ class Result:
         for c, new in zip(self.constraints, expected, strict=True):
             holds = "holds" if c.kept else f"VIOLATED by {c.violation:.3g}"
             outlook = "" if new is None else f", {new.outlook}"
-            lines.append(f"  {c.name}: {c.shown}, {holds}, price {c.price:.4g}{_on_new_rows(new)}{outlook}")
+            lines.append(f"  {c.name}: {c.shown}, {holds}, price {c.price_shown}{_on_new_rows(new)}{outlook}")
         if self.expected is not None and self.expected.note:
             lines.append(f"  new rows: {self.expected.note}")
         elif self.expected_note:

@@ -58,17 +58,6 @@ def problem_text(problem: Problem) -> str:
     return f"{head}\n  subject to {limits}" if limits else head
 
 
-def price_text(price: float) -> str:
-    """Return a price; one that is only the inaccuracy of the solver is shown as 0.
-
-    Examples
-    --------
-    >>> price_text(1.29312), price_text(5e-10)
-    ('1.293', '0')
-    """
-    return "-" if math.isnan(price) else f"{price:.4g}" if abs(price) > 1e-7 else "0"
-
-
 def table(rows: Sequence[Sequence[str]], indent: str = "  ", widest: int = WIDEST_NAME) -> str:
     """Return rows as aligned columns: the first to the left, the others to the right.
 
@@ -187,7 +176,7 @@ def constraints_table(
                 "" if new is None else interval_text(new),
                 "" if held_out is None else number(metric(held_out)),
                 "yes" if record.kept else f"no, by {number(record.violation)}",
-                price_text(record.price),
+                record.price_shown,
             ]
         )
     gone = {j for j, known in ((2, before), (4, result.expected), (5, held_out)) if known is None}
