@@ -74,7 +74,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Trace the frontier, write it, and print it."""
     check_output(options.out, options.scores, force=options.force)
-    table_format(options.out)
+    table_format(options.out, "--out")
     if options.picture is not None:
         check_output(options.picture, options.scores, force=options.force, option="--picture")
         if Path(options.picture).suffix.lower() not in PICTURES:

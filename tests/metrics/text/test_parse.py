@@ -75,7 +75,10 @@ def test_bare_names_are_calls(name):
             "demographic_parity(over=region)",
             "region is not a metric; classes and attributes need quotes: 'region'",
         ),
-        ("demographic_parity(region)", "region is not a metric; classes and attributes need quotes: 'region'"),
+        (
+            "demographic_parity(region)",
+            "region is not a metric; classes and attributes need quotes: 'region'",
+        ),
         ("G-mean", r"in 'G-mean'; did you mean 'g_mean'\?"),
         ("macro-F1", r"in 'macro-F1'; did you mean 'macro_f1'\?"),
         ("F1('a')", r"did you mean 'f1'\?"),
