@@ -66,6 +66,10 @@ class FrontierDisplay(Display):
         levels : int or list of numbers
             As in `metricfit.frontier`.
         """
+        if isinstance(result, Frontier):
+            raise TypeError("this is a frontier, not a result: use FrontierDisplay.from_frontier(frontier)")
+        if not result.constraints:
+            raise ValueError("the result has no constraint to trade; call mf.frontier(..., mf.precision(c))")
         if result.origin is None:
             raise ValueError(
                 "the result has lost its rows, because it was pickled; solve again, or call mf.frontier"
