@@ -115,6 +115,13 @@ def test_limits_that_cannot_be_kept_are_mended_by_a_click(page):
     expect(page.locator("#infeasible")).to_contain_text(
         "No policy keeps these limits together", timeout=PATIENCE
     )
+    expect(page.locator("#curve-words")).to_contain_text(
+        "The limit asked for, dotted, cannot be kept with the others.", timeout=PATIENCE
+    )
+    # Each limit is told as the message and the button have it: rounded to what can be kept.
+    offered = page.inner_text("#infeasible p").split("can be kept: ")[1]
+    for told in page.locator("#limits .now").all_inner_texts():
+        assert told.split(";")[0].removeprefix("can be kept together: ") in offered
     page.click("#use-nearest")
     expect(page.locator("#infeasible")).to_be_hidden(timeout=PATIENCE)
     states = page.locator("#kept tbody td:nth-child(3)")
