@@ -119,7 +119,7 @@ def test_convergence_shows_the_history(result):
 
 def test_frontier_marks_the_result(result):
     display = FrontierDisplay.from_result(result, 0, [0.5, 0.85]).plot()
-    mark = [line for line in display.ax_.lines if line.get_label() == "the limit asked for"]
+    mark = [line for line in display.ax_.lines if line.get_label() == "the policy, at the limit asked for"]
     assert mark[0].get_xydata().tolist() == [[0.85, result.value]]
     assert [p.result.value for p in display.frontier][1] == pytest.approx(result.value, abs=2e-4)
 
@@ -270,6 +270,14 @@ def test_frontiers_without_a_result_or_a_constraint_say_what_to_call(data):
     free = mf.optimize(data.proba, data.y, "g_mean", confusion="model")
     with pytest.raises(ValueError, match=r"no constraint to trade; call mf\.frontier"):
         FrontierDisplay.from_result(free)
+
+
+@pytest.mark.parametrize(("confusion", "told"), [("model", "best policy"), ("labels", "best policy found")])
+def test_frontiers_without_a_proof_are_what_was_found(data, confusion, told):
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.6], confusion=confusion)
+    display = FrontierDisplay.from_frontier(front).plot()
+    assert told in [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert display.describe().startswith("Best G-mean by" if confusion == "model" else "Best G-mean found by")
 
 
 def test_weights_are_told_with_their_bonuses(result):
