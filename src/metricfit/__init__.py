@@ -3,7 +3,7 @@
 # Nothing is imported here, not even typing: until the command has its answer to Ctrl-C, one would end in a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from metricfit import datasets, exceptions, methods
+    from metricfit import calibration, datasets, exceptions, methods, oracles, report
     from metricfit.data.confusion import Confusion
     from metricfit.estimator import MetricClassifier
     from metricfit.exceptions import InfeasibleError
@@ -81,9 +81,12 @@ __all__ = [  # noqa: RUF022
     "Confusion",
     "RetrainOracle",
     "scores",
+    "calibration",
     "datasets",
     "exceptions",
     "methods",
+    "oracles",
+    "report",
     "accuracy",
     "balanced_accuracy",
     "churn",
@@ -138,7 +141,7 @@ _HOMES = {
     "metricfit.solving": ("optimize", "solve"),
     "metricfit.tradeoff": ("Frontier", "frontier"),
 }
-_MODULES = ("datasets", "exceptions", "methods")
+_MODULES = ("calibration", "datasets", "exceptions", "methods", "oracles", "report")
 _HOME = dict.fromkeys(__all__, "metricfit.metrics")
 _HOME |= {name: module for module, names in _HOMES.items() for name in names}
 

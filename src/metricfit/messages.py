@@ -127,6 +127,21 @@ def pairs_text(names: Iterable[str], values: Iterable[object]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in zip(names, values, strict=True))
 
 
+def several(text: str, known: Iterable[object]) -> str:
+    """Return the message for names that were given as one, with commas; empty if they were not.
+
+    Examples
+    --------
+    >>> several("id,y", ["id", "y", "region"]), several("id", ["id"])
+    ("'id,y' is several names in one; give each by itself, without commas: 'id' 'y'", '')
+    """
+    names = [name.strip() for name in text.split(",")]
+    if len(names) < 2 or not set(names) <= set(map(str, known)):
+        return ""
+    apart = " ".join(map(brief, names[:5]))
+    return f"{brief(text)} is several names in one; give each by itself, without commas: {apart}"
+
+
 def unknown(what: str, value: object, known: Iterable[object]) -> str:
     """Return the message for an unknown name, with the closest known name.
 

@@ -1,6 +1,7 @@
 """`metricfit frontier` and `fit --report`: the table, the picture and the report are those of the library."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -63,14 +64,21 @@ def test_a_grid_and_levels_that_cannot_be_kept(folder, capsys):
     assert "cannot be kept" in capsys.readouterr().out
 
 
+def test_levels_of_one_constraint_may_be_separated_by_spaces(folder):
+    assert front(levels=("0.5,0.6,0.7",), out="commas.csv") == 0
+    assert front(levels=("0.5", "0.6", "0.7"), out="spaces.csv") == 0
+    assert Path("spaces.csv").read_bytes() == Path("commas.csv").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"levels": ("0.5,x",)}, ["--levels 0.5,x", "commas"]),
+        ({"levels": ("0.5", "x")}, ["--levels 0.5,x", "commas"]),
         ({"levels": ("1",)}, ["--levels 1", "from 2"]),
         ({"levels": (",",)}, ["--levels", "empty"]),
         ({"levels": ("0.5,nan",)}, ["--levels", "NaN or infinite"]),
-        ({"levels": ("0.5,0.6", "0.7")}, ["2 lists for 1"]),
+        ({"levels": ("0.5,0.6", "0.7")}, ["2 lists for 1 --trade constraint;"]),
         ({"trade": ("precision('froud')",)}, ["--trade", "did you mean 'fraud'"]),
         ({"trade": ("coverage('fraud')",)}, ["--trade", "direction"]),
         ({"out": "front.txt"}, ["ending"]),
@@ -99,6 +107,13 @@ def test_fit_writes_a_report(folder, capsys):
     assert "metricfit fit scores.csv --label label --proba-prefix p_ --maximize g_mean" in text
     value = float(re.search(r"^  value   ([\d.]+)", capsys.readouterr().out, re.MULTILINE)[1])
     assert f"{value:.4f}" in text
+
+
+def test_a_report_of_a_command_names_options_of_the_command(folder):
+    assert fit("--subject-to", FLOOR, "--report", "report.html") == 0
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert "likely broken" in text
+    assert "<code>--confidence 0.95</code> looks for a policy" in text
 
 
 def test_a_report_in_the_place_of_the_policy_is_refused(folder, capsys):

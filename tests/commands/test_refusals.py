@@ -22,10 +22,37 @@ BAD_TABLES = {
         lambda f: f.assign(p_fraud=f["p_fraud"].astype(object).where(f.index != 5, "high")),
         ["'p_fraud' must hold numbers; it holds 'high' in 1 row (5); repair or drop"],
     ),
-    "label": (lambda f: f.assign(label=f["label"].where(f.index != 2, "odd")), ["'odd'", "1 row (2)"]),
+    "label": (
+        lambda f: f.assign(label=f["label"].where(f.index != 2, "odd")),
+        ["'odd'", "1 row (2)", "; add columns or drop rows"],
+    ),
+    "capitals": (
+        lambda f: f.assign(label=f["label"].str.upper() + " "),
+        ["'FRAUD '", "they differ only in capitals or spaces: write labels and columns alike"],
+    ),
+    "short prefix": (
+        lambda f: f.rename(columns=lambda name: name.replace("p_", "p_s_")),
+        ["The classes are 's_chargeback'", "; the prefix may be 'p_s_'"],
+    ),
+    "percent signs": (
+        lambda f: f.assign(p_fraud=(100 * f["p_fraud"]).round(1).astype(str) + "%"),
+        ["'p_fraud' must hold numbers", "shares are written as numbers, 5 % as 0.05; repair"],
+    ),
+    "decimal commas": (
+        lambda f: f.assign(p_fraud=f["p_fraud"].astype(str).str.replace(".", ",")),
+        ["'p_fraud' must hold numbers", "decimals have a point: 0.5; repair"],
+    ),
+    "no column of a class": (
+        lambda f: f.drop(columns="p_fraud"),
+        ["labels without a probability column", "'fraud'"],
+    ),
+    "a column that is no probability": (
+        lambda f: f.assign(p_value=0.5),
+        ["do not sum to 1", "no row has a label for 'p_value', so rename what is no probability; repair"],
+    ),
     "missing label": (
         lambda f: f.assign(label=f["label"].where(f.index != 2)),
-        ["'label' is missing", "1 row (2)"],
+        ["'label' is missing", "1 row (2); drop these rows or fill them in"],
     ),
     "no label": (
         lambda f: f.rename(columns={"label": "labels"}),
@@ -73,6 +100,13 @@ BAD_FITS = {
         ["unknown attribute 'region'", "name columns with --attribute"],
     ),
     "decisions": (["--decision", "fraud", "fraud"], ["--decision: ", "twice: 'fraud'"]),
+    "decisions with commas": (
+        ["--decision", "fraud,legit"],
+        [
+            "--decision: 'fraud,legit' is several names in one; give each by itself, without commas: 'fraud' 'legit'"
+        ],
+    ),
+    "confidence": (["--confidence", "95%"], ["'95%' is not a number between 0 and 1, such as 0.95"]),
     "method": (["--method", "bisection"], ["g_mean() is concave", "Try --method column_generation or "]),
     "method name": (["--method", "bisectoin"], ["did you mean 'bisection'?"]),
     "tol": (["--tol", "-1"], ["--tol", ">= 0"]),
@@ -234,8 +268,10 @@ def test_apply_refuses_what_does_not_fit(folder, frame, capsys):
     fails(capsys, (apply(scores="absent.csv"), 4), "absent.csv: No such file", "check the path")
     fails(capsys, (apply("--keep", "iid"), 4), "--keep iid: unknown column 'iid'; did you mean 'id'?")
     fails(capsys, (apply(policy="scores.csv", scores="policy.json"), 4), "POLICY ", "before SCORES")
-    fails(capsys, (apply(out="decisions.txt"), 2), ".parquet")
-    fails(capsys, (apply(scores="scores.txt"), 2), ".parquet")
+    fails(capsys, (apply("--keep", "id,label"), 4), "--keep id,label: 'id,label' is several names in one")
+    fails(capsys, (apply(out="decisions.txt"), 2), "--out decisions.txt: the ending", ".parquet")
+    fails(capsys, (apply(scores="scores.txt"), 2), "SCORES scores.txt: the ending", ".parquet")
+    fails(capsys, (apply(scores="scores.csv.gz"), 2), "; unpack it first")
     frame.assign(decision="legit").to_csv("twice.csv", index=False)
     fails(capsys, (apply("--keep", "decision", scores="twice.csv"), 2), "--keep decision")
     assert not any(name.startswith("decisions") for name in written(folder))
@@ -245,6 +281,34 @@ def test_apply_refuses_what_does_not_fit(folder, frame, capsys):
 def test_missing_columns_are_blamed_on_the_option(folder, capsys, option):
     code = fit(option, "chanel")
     fails(capsys, (code, 4), f"scores.csv: {option} chanel: unknown column 'chanel'; did you mean 'channel'?")
+
+
+def test_missing_groups_are_blamed_on_their_option(folder, capsys):
+    assert fit() == 0
+    capsys.readouterr()
+    code = main(["evaluate", "policy.json", "scores.csv", "--label", "label", "--by", "chanel"])
+    fails(capsys, (code, 4), "--by chanel: unknown column 'chanel'; did you mean 'channel'?")
+
+
+@pytest.mark.parametrize(
+    ("text", "noted"),
+    [
+        (
+            "recall('fraud') <= 0.9",
+            "for recall('fraud'), higher is better; it is kept at most 0.9 as requested",
+        ),
+        (
+            "ordinal_error >= 0.01",
+            "for ordinal_error(), lower is better; it is kept at least 0.01 as requested",
+        ),
+        ("recall('fraud') >= 0.1", ""),
+        ("coverage('fraud') <= 0.9", ""),
+    ],
+)
+def test_limits_on_the_other_side_are_noted(folder, capsys, text, noted):
+    assert fit("--no-expect", "--confusion", "model", "--subject-to", text) == 0
+    notes = capsys.readouterr().err
+    assert (noted in notes) if noted else ("better" not in notes)
 
 
 def test_files_after_an_option_with_several_values(folder, capsys):

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 
+import numpy as np
 import pytest
 
 import metricfit as mf
@@ -115,6 +116,13 @@ def test_limits_that_cannot_be_kept_are_mended_by_a_click(page):
     expect(page.locator("#infeasible")).to_contain_text(
         "No policy keeps these limits together", timeout=PATIENCE
     )
+    expect(page.locator("#curve-words")).to_contain_text(
+        "The limit asked for, dotted, cannot be kept with the others.", timeout=PATIENCE
+    )
+    # Each limit is told as the message and the button have it: rounded to what can be kept.
+    offered = page.inner_text("#infeasible p").split("can be kept: ")[1]
+    for told in page.locator("#limits .now").all_inner_texts():
+        assert told.split(";")[0].removeprefix("can be kept together: ") in offered
     page.click("#use-nearest")
     expect(page.locator("#infeasible")).to_be_hidden(timeout=PATIENCE)
     states = page.locator("#kept tbody td:nth-child(3)")
@@ -162,3 +170,23 @@ def test_every_field_has_a_name(page):
         ".filter((one) => !one.labels?.length && !one.ariaLabel && !one.textContent.trim()).map((one) => one.outerHTML)"
     )
     assert nameless == []
+
+
+def test_tables_of_a_report_fit_a_desktop(chromium, tmp_path):
+    pytest.importorskip("matplotlib", reason="the report needs the extra 'plot'")
+    # Sure probabilities give the longest rates: 100.0 %, with an interval up to 100.0.
+    group = np.repeat(["big", "small"], 300)
+    y = (np.arange(600) % 10 < np.where(group == "big", 8, 2)).astype(int)
+    proba = np.where(y[:, None] == [0, 1], 0.995, 0.005)
+    parity = mf.demographic_parity(over="age group") <= 0.4
+    groups = {"age group": group}
+    result = mf.optimize(proba, y, "g_mean", [parity], sensitive_features=groups, confusion="calibrated")
+    result.report(tmp_path / "report.html")
+    shown = chromium.new_page(viewport={"width": 1000, "height": 900})
+    shown.goto((tmp_path / "report.html").as_uri())
+    widths = shown.eval_on_selector_all(
+        "section .scroll", "found => found.map((one) => one.scrollWidth - one.clientWidth)"
+    )
+    shown.close()
+    assert len(widths) >= 3
+    assert max(widths) <= 0

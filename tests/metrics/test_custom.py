@@ -188,6 +188,19 @@ def test_only_callables():
         mf.custom("g_mean")
 
 
+def test_functions_of_labels_are_refused_with_what_to_use():
+    from sklearn.metrics import balanced_accuracy_score
+
+    words = r"balanced_accuracy_score\(y_true, y_pred.* cannot be called on one argument.* mf\.balanced_accuracy\(\)"
+    with pytest.raises(ValueError, match=words):
+        mf.custom(balanced_accuracy_score)
+    with pytest.raises(ValueError, match=words):
+        mf.optimize([[0.2, 0.8], [0.7, 0.3]], [1, 0], balanced_accuracy_score)
+    assert (
+        mf.custom(np.trace)(example_rows().confusion) > 0
+    )  # a NumPy function with other, optional arguments
+
+
 def test_errors_of_the_function_itself_are_shown():
     def broken(matrix):
         raise KeyError("fraud")

@@ -134,7 +134,9 @@ def test_every_public_name_is_importable_listed_and_known_to_type_checkers():
 def test_modules_are_attributes_of_the_package():
     program = (
         "import metricfit as mf; assert issubclass(mf.exceptions.PolicyFileError, ValueError);"
-        "assert mf.methods.GDA.name == 'gda'; assert callable(mf.datasets.make_fraud_triage)"
+        "assert mf.methods.GDA.name == 'gda'; assert callable(mf.datasets.make_fraud_triage);"
+        "assert callable(mf.report.FrontierDisplay.from_frontier); assert callable(mf.calibration.fit);"
+        "assert callable(mf.oracles.PluginOracle)"
     )
     assert run(program) == ""
 

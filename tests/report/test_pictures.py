@@ -119,7 +119,7 @@ def test_convergence_shows_the_history(result):
 
 def test_frontier_marks_the_result(result):
     display = FrontierDisplay.from_result(result, 0, [0.5, 0.85]).plot()
-    mark = [line for line in display.ax_.lines if line.get_label() == "the limit asked for"]
+    mark = [line for line in display.ax_.lines if line.get_label() == "the policy, at the limit asked for"]
     assert mark[0].get_xydata().tolist() == [[0.85, result.value]]
     assert [p.result.value for p in display.frontier][1] == pytest.approx(result.value, abs=2e-4)
 
@@ -261,6 +261,47 @@ def test_results_from_a_pickle_say_what_they_lack(result):
         FrontierDisplay.from_result(again)
     with pytest.raises(ValueError, match="not in memory"):
         ReliabilityDisplay.from_result(again)
+
+
+def test_frontiers_without_a_result_or_a_constraint_say_what_to_call(data):
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.6], confusion="model")
+    with pytest.raises(TypeError, match=r"use FrontierDisplay\.from_frontier"):
+        FrontierDisplay.from_result(front)
+    free = mf.optimize(data.proba, data.y, "g_mean", confusion="model")
+    with pytest.raises(ValueError, match=r"no constraint to trade; call mf\.frontier"):
+        FrontierDisplay.from_result(free)
+
+
+@pytest.mark.parametrize(("confusion", "told"), [("model", "best policy"), ("labels", "best policy found")])
+def test_frontiers_without_a_proof_are_what_was_found(data, confusion, told):
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.6], confusion=confusion)
+    display = FrontierDisplay.from_frontier(front).plot()
+    assert told in [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert display.describe().startswith("Best G-mean by" if confusion == "model" else "Best G-mean found by")
+
+
+def test_weights_are_told_with_their_bonuses(result):
+    told = WeightsDisplay.from_result(result).describe()
+    (rule, *_) = scores(result.policy)
+    at = result.policy.axes.decisions.index("fraud")
+    assert rule.bonus[at] < -5e-4
+    assert f"fraud × {rule.gain[at]:.2f} − {-rule.bonus[at]:.2f}" in told
+    assert "What follows + or − is added." in told
+
+
+def test_mixed_colours_are_in_the_legend(three):
+    note = "in between: mixed"
+    assert any(len(mixture) > 1 for mixture in three.policy.rules)
+    figure = RegionsDisplay.from_result(three).plot().figure_
+    (legend,) = figure.legends
+    assert note in [text.get_text() for text in legend.get_texts()]
+    figure.canvas.draw()
+    assert legend.get_window_extent().x0 >= 0
+    assert legend.get_window_extent().x1 <= figure.bbox.x1
+    proba = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+    single = mf.optimize(proba, [0, 1, 2], "accuracy", confusion="model")
+    (legend,) = RegionsDisplay.from_result(single).plot().figure_.legends
+    assert note not in [text.get_text() for text in legend.get_texts()]
 
 
 def test_hostile_names_are_drawn_as_they_are(tmp_path):

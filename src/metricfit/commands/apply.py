@@ -64,7 +64,7 @@ def arguments(parser: Parser) -> None:
 def run(options: Namespace) -> int:
     """Write a table with a decision for each row, in the order of the rows."""
     check_output(options.out, options.scores, options.policy, force=options.force)
-    verbatim = table_format(options.out) == "csv"
+    verbatim = table_format(options.out, "--out") == "csv"
     policy = load_policy(options.policy)
     asked = [*([("--key", options.key)] if options.key else []), *(("--keep", name) for name in options.keep)]
     table = score_table(options, policy=policy, copied=asked)

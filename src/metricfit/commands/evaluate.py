@@ -72,7 +72,8 @@ def run(options: Namespace) -> int:
     table = score_table(
         options,
         label=options.label,
-        attributes=[*options.attribute, *(options.by or [])],
+        attributes=options.attribute,
+        by=options.by or (),
         weight=options.weight,
         policy=policy,
     )

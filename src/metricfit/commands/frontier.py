@@ -74,7 +74,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Trace the frontier, write it, and print it."""
     check_output(options.out, options.scores, force=options.force)
-    table_format(options.out)
+    table_format(options.out, "--out")
     if options.picture is not None:
         check_output(options.picture, options.scores, force=options.force, option="--picture")
         if Path(options.picture).suffix.lower() not in PICTURES:
@@ -123,9 +123,12 @@ def _levels(texts: list[str], count: int) -> int | list[list[float]] | list[floa
                 f"--levels {texts[0]}: the number of levels must be a whole number from 2 to 10000"
             )
         return int(texts[0])
+    if count == 1 and not any("," in text for text in texts):
+        texts = [",".join(texts)]  # the levels of the only constraint, separated by spaces
     if len(texts) != count:
+        traded = "constraint" if count == 1 else "constraints"
         raise UsageError(
-            f"--levels: there are {len(texts)} lists for {count} --trade constraints; give one list for each, such as "
+            f"--levels: there are {len(texts)} lists for {count} --trade {traded}; give one list for each, such as "
             "0.5,0.6,0.7"
         )
     found = []

@@ -10,6 +10,7 @@ differences are then used for all entries.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
 from metricfit.functions.expression import NO_THETA, Node, Theta
 from metricfit.functions.linear import Linear
-from metricfit.messages import brief
+from metricfit.messages import brief, cut
 from metricfit.metrics.base import Metric
 from metricfit.metrics.text.parse import parse
 from metricfit.metrics.text.words import finite
@@ -64,7 +65,25 @@ def custom(function: Function, *, greater_is_better: bool = True, name: str | No
     if not callable(function):
         raise ValueError(f"custom: function must be callable on an n x k matrix, got {brief(function)}")
     text = name or getattr(function, "__name__", None) or type(function).__name__
+    _check_takes_one(function, str(text))
     return Custom(_own(str(text)), function, 1 if greater_is_better else -1)
+
+
+def _check_takes_one(function: Function, text: str) -> None:
+    """Refuse a function that cannot be called on one argument, such as scikit-learn's metrics of labels."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # compiled functions do not say
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        asked = f"{brief(text)[1:-1]}{cut(str(signature))}"
+        raise ValueError(
+            f"custom: the function {asked} cannot be called on one argument, the n x k matrix; scikit-learn's "
+            "metrics take labels: use a metric of metricfit, such as mf.balanced_accuracy(), or write it as a function "
+            "of the matrix"
+        ) from None
 
 
 def _own(text: str) -> str:

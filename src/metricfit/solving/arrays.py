@@ -64,7 +64,7 @@ def optimize(
 
     Parameters
     ----------
-    proba : array or frame of shape (N, n), or `scores`
+    proba : array or frame of shape (N, n), or a table that metricfit.scores returns
         Class probabilities, float32 or float64; other types are copied. The model should not have been trained on these
         rows. The columns of a frame are matched with the classes by name.
     y : array of shape (N,)

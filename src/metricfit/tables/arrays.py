@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,10 @@ def numbers(column: Any, name: str) -> Any:
         if not bad:
             raise ValueError(f"column {name!r} must hold numbers; it holds strings such as {values[0]!r}")
         strange = some(dict.fromkeys(values[row] for row in bad))
+        hints = {"%": "shares are written as numbers, 5 % as 0.05", ",": "decimals have a point: 0.5"}
+        said = next((f"{hint}; " for sign, hint in hints.items() if sign in str(values[bad[0]])), "")
         raise ValueError(
-            f"column {name!r} must hold numbers; it holds {strange} in {rows_text(np.array(bad))}; repair or "
+            f"column {name!r} must hold numbers; it holds {strange} in {rows_text(np.array(bad))}; {said}repair or "
             "drop these rows"
         )
     return array
@@ -88,14 +90,27 @@ def divided(proba: FloatArray) -> FloatArray:
     return proba
 
 
-def checked(proba: FloatArray, names: Sequence[str]) -> FloatArray:
-    """Return probabilities; raise an error that names invalid rows, and says what to do if they do not sum to 1."""
+def checked(proba: FloatArray, names: Sequence[str], never: Callable[[], Sequence[str]] = list) -> FloatArray:
+    """Return probabilities; raise an error that names invalid rows, and says what to do if they do not sum to 1.
+
+    Parameters
+    ----------
+    proba : array of shape (N, n)
+    names : sequence of str
+        The column of each class.
+    never : callable
+        Returns the columns of classes that no row is labelled with, which may be no probabilities.
+    """
     with np.errstate(invalid="ignore"):
         sums = proba.sum(axis=1, dtype=np.float64)
         off = (np.abs(sums - 1) > SUM_TOLERANCE) & (proba >= 0).all(axis=1) & np.isfinite(sums)
     if off.any():
+        absent = never()
+        why = (
+            f"no row has a label for {listing(absent)}, so rename what is no probability; " if absent else ""
+        )
         raise ValueError(
             f"the columns {listing(names)} do not sum to 1 (within {SUM_TOLERANCE:g}) in "
-            f"{rows_text(np.flatnonzero(off))}; repair these rows, or divide by the sums: normalize=True"
+            f"{rows_text(np.flatnonzero(off))}; {why}repair these rows, or divide by the sums: normalize=True"
         )
     return check_proba(proba, name=f"a probability (columns {listing(names)})", allow_empty=True)

@@ -28,8 +28,9 @@ def format_of(path: str | os.PathLike[str]) -> Format:
     """
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
+        hint = "; unpack it first" if suffix in (".gz", ".bz2", ".xz", ".zip", ".zst") else ""
         raise ValueError(
-            f"{path}: the ending of its name does not tell its format; known: {', '.join(FORMATS)}"
+            f"{path}: the ending of its name does not tell its format; known: {', '.join(FORMATS)}{hint}"
         )
     if FORMATS[suffix] != "csv":
         arrow(path)

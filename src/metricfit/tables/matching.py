@@ -139,7 +139,7 @@ def labels_of(column: Any, name: str, classes: Sequence[Label], prefix: str) -> 
     >>> labels_of(["1.0", "0"], "y", [0, 1], "p_").tolist()
     [1, 0]
     """
-    values, codes = factorize(column, f"column {name!r}")
+    values, codes = factorize(column, f"column {name!r}", advice="fill them in")
     found = [matched(value, classes) for value in values]
     outside = np.array([known is None for known in found], dtype=bool)
     if outside.any():
@@ -153,13 +153,35 @@ def labels_of(column: Any, name: str, classes: Sequence[Label], prefix: str) -> 
             if padded
             else ""
         )
+        move = _written_otherwise(strange, classes, prefix) or "add columns or drop rows"
         raise ValueError(
             f"column {name!r} has labels without a probability column in {rows}: {some(strange)}. The classes are "
-            f"{some(classes, limit=10)}, by the columns that begin with {prefix!r}{why}; add columns or drop rows"
+            f"{some(classes, limit=10)}, by the columns that begin with {prefix!r}{why}; {move}"
         )
     table = np.empty(len(found), dtype=object)
     table[:] = found
     return table[codes]
+
+
+def _written_otherwise(strange: Sequence[Label], classes: Sequence[Label], prefix: str) -> str:
+    """Return the next move if labels and classes are the same but for the prefix, capitals or spaces.
+
+    Examples
+    --------
+    >>> _written_otherwise(["Fraud", "legit "], ["fraud", "legit"], "p_")
+    'they differ only in capitals or spaces: write labels and columns alike'
+    >>> _written_otherwise(["fraud", "legit"], ["_fraud", "_legit"], "p")
+    "the prefix may be 'p_'"
+    >>> _written_otherwise(["0", "1"], ["fraud", "legit"], "p_")
+    ''
+    """
+    texts, folded = set(map(str, classes)), {str(known).strip().casefold() for known in classes}
+    if {str(value).strip().casefold() for value in strange} <= folded:
+        return "they differ only in capitals or spaces: write labels and columns alike"
+    first = str(strange[0])
+    more = [text.removesuffix(first) for text in texts if text.endswith(first)]
+    found = next((begin for begin in more if begin and {f"{begin}{value}" for value in strange} <= texts), "")
+    return f"the prefix may be {prefix + found!r}" if found else ""
 
 
 def _same_number(text: str, value: Label) -> bool:

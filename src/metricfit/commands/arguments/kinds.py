@@ -19,7 +19,10 @@ def share(text: str) -> float:
     >>> share("0.95")
     0.95
     """
-    value = _real(text, at_least=0.0)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0 < value < 1:
         raise ArgumentTypeError(f"{text!r} is not a number between 0 and 1, such as 0.95")
     return value

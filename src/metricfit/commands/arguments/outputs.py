@@ -29,9 +29,9 @@ def add_table(parser: ArgumentParser) -> None:
     )
 
 
-def table_format(path: str) -> Format:
+def table_format(path: str, option: str) -> Format:
     """Return the format of a table to read or write; an unknown one is a usage error."""
-    with blamed_on(UsageError):
+    with blamed_on(UsageError, f"{option} "):
         return format_of(path)
 
 

@@ -13,6 +13,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.labels import distinct_labels
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.binding import Binding
+from metricfit.messages import several
 from metricfit.methods import METHODS, choose
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.metrics.rates import Named
@@ -95,6 +96,12 @@ def problem_of(options: Namespace) -> tuple[Problem, OracleBase]:
         objective = _objective(options.maximize, options.minimize)
     with blamed_on_text("--subject-to"):
         problem = Problem.of(objective, options.subject_to)
+    for constraint in problem.constraints:
+        if constraint.metric.direction == -constraint.inward:
+            better, kept = ("lower", "at least") if constraint.inward > 0 else ("higher", "at most")
+            _note(
+                f"for {constraint.metric}, {better} is better; it is kept {kept} {constraint.limit:g} as requested"
+            )
     oracle = oracle_of(options)
     _check(problem, oracle.axes, goal, options.method)
     return problem, oracle
@@ -111,6 +118,9 @@ def oracle_of(options: Namespace) -> OracleBase:
     """Return the oracle on the rows of the table, checked."""
     table = score_table(options, label=options.label, attributes=options.attribute, weight=options.weight)
     with blamed_on_text("--decision"):
+        for text in options.decision:
+            if why := several(text, table.classes):
+                raise ValueError(why)
         named = [as_class(text, table.classes) for text in options.decision]
         decisions = distinct_labels(named, "the list") if named else None
     with reading(options.scores):
@@ -137,10 +147,12 @@ def _objective(maximize: str | None, minimize: str | None) -> Metric:
         return metric
     if metric.direction == -asked:
         better, done = ("lower", "maximized") if asked > 0 else ("higher", "minimized")
-        print(
-            f"metricfit: note: for {metric}, {better} is better; it is {done} as requested", file=sys.stderr
-        )
+        _note(f"for {metric}, {better} is better; it is {done} as requested")
     return Named(str(metric), metric, asked)
+
+
+def _note(text: str) -> None:
+    print(f"metricfit: note: {text}", file=sys.stderr)
 
 
 def _check(problem: Problem, axes: Axes, goal: str, method: str) -> None:

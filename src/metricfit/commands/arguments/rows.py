@@ -71,6 +71,7 @@ def score_table(
     *,
     label: str | None = None,
     attributes: Sequence[str] = (),
+    by: Sequence[str] = (),
     weight: str | None = None,
     policy: Policy | None = None,
     copied: Sequence[tuple[str, str]] = (),
@@ -83,8 +84,8 @@ def score_table(
         With ``scores``, ``proba_prefix`` and ``normalize``.
     label, weight : str, optional
         Columns of labels and of weights.
-    attributes : sequence of str
-        Columns of attributes.
+    attributes, by : sequence of str
+        Columns of attributes: of ``--attribute``, and of ``--by``.
     policy : Policy, optional
         The policy that the rows are for: its classes and attributes must be in the table. Without it, the column names
         define the classes.
@@ -95,9 +96,10 @@ def score_table(
     if not prefix:
         raise UsageError("--proba-prefix is empty; give the prefix of the names of the probability columns")
     if not os.path.isdir(options.scores):
-        table_format(options.scores)
+        table_format(options.scores, "SCORES")
     fitted = () if policy is None else policy.axes.cells.names
     asked = {name: f"{option} {name}" for option, name in copied}
+    asked |= {name: f"--by {name}" for name in by}
     asked |= {name: f"--attribute {name}" for name in attributes}
     asked |= {name: f"the policy needs the attribute {name!r}" for name in fitted}
     asked |= {
@@ -112,7 +114,7 @@ def score_table(
             "the policy has classes whose columns have one name, such as 1 and '1'; a table cannot tell them apart, so "
             "decide with Policy.decide in Python"
         )
-    named = list(dict.fromkeys([*fitted, *attributes]))
+    named = list(dict.fromkeys([*fitted, *attributes, *by]))
     with reading(options.scores):
         return ScoreFiles(options.scores, label, prefix, named, weight, classes, options.normalize, asked)
 

@@ -158,8 +158,10 @@ function showCurve() {
   $("curve").classList.remove("waiting");
   $("curve").replaceChildren(curve(front, one.limit, answer.feasible ? answer.value : null, $("curve").clientWidth));
   $("h-curve").textContent = `Trade-off with ${front.words}`;
-  const price = answer.constraints?.[traded]?.price_words;
-  $("curve-words").textContent = (price || "Here the limit costs nothing.") +
+  const record = answer.constraints?.[traded];
+  const refused = `The limit asked for, dotted, cannot be kept${asked.limits.length > 1 ? " with the others" : ""}.`;
+  const words = record ? record.price_words || "Here the limit costs nothing." : refused;
+  $("curve-words").textContent = words +
     (front.points.some((point) => point.bound !== null) ? " Dashed: the bound." : "");
 }
 
@@ -202,7 +204,7 @@ function showLimits() {
     const near = answer?.achievable?.[k];
     place.classList.toggle("broken", Boolean(near) || record?.holds === false);
     if (record) place.textContent = `now ${number(record.value, 3)}, price ${number(record.price, 3)}`;
-    else if (near) place.textContent = `can be kept together: ${number(near.together, 3)}; alone: ${number(near.alone, 3)}`;
+    else if (near) place.textContent = `can be kept together: ${number(near.nearest, 3)}; alone: ${number(near.alone, 3)}`;
     else place.textContent = "";
   });
 }

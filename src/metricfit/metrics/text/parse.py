@@ -45,7 +45,10 @@ HINTS = {
     "\u2264": "at most is written <=",
     "=>": "at least is written >=",
     "=<": "at most is written <=",
+    **dict.fromkeys("\u2018\u2019\u201c\u201d", "quotes are straight: 'fraud'"),
 }
+# What takes metrics without a keyword; other functions take classes, attributes and numbers.
+OF_METRICS = ("abs", "disparity", "maximum", "minimum", "worst")
 # How to write an argument that is missing.
 WRITTEN = {"c": "a class, as in {}('fraud')", "over": "an attribute, as in {}(over='region')"}
 
@@ -139,7 +142,10 @@ def _syntax(text: str, error: BaseException) -> str:
     hint = next((f"; {told}" for sign, told in HINTS.items() if sign in text), "")
     if not hint and text[place - 1 : place] == "=" and "=" not in text[place : place + 1]:
         hint = "; a limit is written <= or >="
-    return f"{getattr(error, 'msg', '')} at character {place}{end}{hint}"
+    said = getattr(error, "msg", "")
+    if said.startswith("unterminated string"):
+        said = "a quote is never closed"
+    return f"{said} at character {place}{end}{hint}"
 
 
 class _Reader:
@@ -183,7 +189,8 @@ class _Reader:
             case ast.Name(id=name):
                 return self._apply(self._metric(name), [], {})
             case ast.Call(func=func, args=args, keywords=keywords):
-                return self._call(func, [self._argument(a) for a in args], keywords)
+                of_metrics = isinstance(func, ast.Name) and func.id in OF_METRICS
+                return self._call(func, [self._argument(a, of_metrics) for a in args], keywords)
         raise self._error(f"{_text(node)} is not allowed here")
 
     def _sum(self, node: ast.expr) -> Any:
@@ -217,9 +224,12 @@ class _Reader:
                 raise self._error("** is not allowed in a mapping")
         raise self._error(f"{_text(node)} cannot be the key of a mapping")
 
-    def _argument(self, node: ast.expr) -> Any:
-        """Read an argument; a shell may have removed the quotes of a class."""
-        if isinstance(node, ast.Name) and node.id not in METRICS and not _near(node.id):
+    def _argument(self, node: ast.expr, of_metrics: bool) -> Any:
+        """Read an argument; a shell may have removed the quotes of a class or an attribute.
+
+        Only where metrics are taken, a bare name may be a misspelt metric.
+        """
+        if isinstance(node, ast.Name) and node.id not in METRICS and not (of_metrics and _near(node.id)):
             name = brief(node.id)
             raise self._error(f"{name[1:-1]} is not a metric; classes and attributes need quotes: {name}")
         return self.read(node)
@@ -230,7 +240,7 @@ class _Reader:
             if word.arg in named:
                 raise self._error(f"keyword argument repeated: {brief(word.arg)}")
             if word.arg is not None:
-                named[word.arg] = self._argument(word.value)
+                named[word.arg] = self._argument(word.value, word.arg == "metric")
             elif isinstance(func, ast.Attribute) and isinstance(word.value, ast.Dict):
                 named.update(self.read(word.value))  # attributes whose names are no Python names
             else:
@@ -258,7 +268,9 @@ class _Reader:
     def _metric(self, name: str) -> Callable[..., Metric]:
         if name in METRICS:
             return METRICS[name]
-        near = _near(name)
+        # A hyphen is read as minus: 'G-mean' arrives as 'G'.
+        hyphened = self.text.replace("-", "_").casefold()
+        near = [hyphened] if hyphened in METRICS else _near(name)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(METRICS))}"
         if name in OF_PROBABILITIES:
             hint = "it scores probabilities, while a metric here is a function of the confusion matrix of decisions"
@@ -286,4 +298,4 @@ def _lacking(function: Callable[..., Metric], args: list[Any], named: dict[str, 
 
 
 def _near(name: str) -> list[str]:
-    return difflib.get_close_matches(name, [*METRICS, "abs"], 1)
+    return difflib.get_close_matches(name.casefold(), [*METRICS, "abs"], 1)

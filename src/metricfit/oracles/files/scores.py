@@ -12,7 +12,7 @@ import numpy as np
 from metricfit.data.attributes import names_of
 from metricfit.data.labels import distinct_labels
 from metricfit.data.validation import check_weights
-from metricfit.messages import count, rows_from, unknown
+from metricfit.messages import count, rows_from, several, unknown
 from metricfit.oracles.files.sources import Part
 from metricfit.oracles.settings import TUNED, Settings
 from metricfit.tables import csv_file
@@ -226,13 +226,26 @@ class ScoreFiles:
 
     def _checked(self, table: Any, rows: int) -> Arrays:
         label, weight = self.label, self.weight
+        # Labels first: without the column of a class, sums are wrong for that reason.
+        labels = None if label is None else labels_of(table[label], label, self.classes, self.prefix)
         proba = stacked(table, self.columns, rows)
         return Arrays(
-            checked(divided(proba) if self.normalize else proba, self.columns),
-            None if label is None else labels_of(table[label], label, self.classes, self.prefix),
+            checked(
+                divided(proba) if self.normalize else proba,
+                self.columns,
+                lambda: self._never_labelled(labels),
+            ),
+            labels,
             {name: table[name] for name in self.attributes} or None,
             None if weight is None else check_weights(numbers(table[weight], weight), rows, self.weight_name),
         )
+
+    def _never_labelled(self, labels: Any) -> list[str]:
+        """Return the probability columns of classes that no row is labelled with."""
+        if labels is None:
+            return []
+        found = set(labels)
+        return [name for name, value in zip(self.columns, self.classes, strict=True) if value not in found]
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise if a column does not exist, or exists twice."""
@@ -240,7 +253,8 @@ class ScoreFiles:
         for name in names:
             if name not in known:
                 told = f"{self.asked[name]}: " if name in self.asked else ""
-                raise ValueError(f"{self.path}: {told}{unknown('column', name, known)}")
+                why = several(name, known) or unknown("column", name, known)
+                raise ValueError(f"{self.path}: {told}{why}")
             if known.count(name) > 1:
                 raise ValueError(
                     f"{self.path}: more than one column is named {name!r}; rename or drop one of them"

@@ -66,6 +66,10 @@ class FrontierDisplay(Display):
         levels : int or list of numbers
             As in `metricfit.frontier`.
         """
+        if isinstance(result, Frontier):
+            raise TypeError("this is a frontier, not a result: use FrontierDisplay.from_frontier(frontier)")
+        if not result.constraints:
+            raise ValueError("the result has no constraint to trade; call mf.frontier(..., mf.precision(c))")
         if result.origin is None:
             raise ValueError(
                 "the result has lost its rows, because it was pickled; solve again, or call mf.frontier"
@@ -103,7 +107,8 @@ class FrontierDisplay(Display):
         told = [f"{value:.4f} at {', '.join(f'{level:.4g}' for level in levels)}" for levels, value in ends]
         lost = len(front.ordered) - len(kept)
         goal = named(front.problem.objective, short=True)
-        text = f"Best {goal} by the limit of the {names}: {', '.join(told)}"
+        found = "" if self._proven() else " found"
+        text = f"Best {goal}{found} by the limit of the {names}: {', '.join(told)}"
         text += f"; {count(lost, 'stricter level')} cannot be kept." if lost else "."
         below = self._below()
         if below >= SEEN:
@@ -112,6 +117,10 @@ class FrontierDisplay(Display):
                 "this finds more, partly by chance, and the policy keeps a margin to its limits."
             )
         return text
+
+    def _proven(self) -> bool:
+        """Return whether every value has a proven bound; without one, a better policy may exist."""
+        return all(point.result is None or np.isfinite(point.result.bound) for point in self.frontier)
 
     def _below(self) -> float:
         """Return by how much the curve is better than the result at the limit asked for."""
@@ -133,7 +142,8 @@ class FrontierDisplay(Display):
         if outer:
             self._lines(ax, style)
         else:
-            self._one(ax, style, list(front.ordered), style.after, "best policy")
+            found = "best policy" if self._proven() else "best policy found"
+            self._one(ax, style, list(front.ordered), style.after, found)
         if self.chosen is not None and self.chosen.result is not None:
             ax.plot(
                 [self.chosen.levels[-1]],
@@ -142,7 +152,7 @@ class FrontierDisplay(Display):
                 color=style.before,
                 markersize=8,
                 linestyle="none",
-                label="the limit asked for",
+                label="the policy, at the limit asked for",
             )
         ax.set(
             xlabel=f"{plain(named(inner.metric, short=True), 60)}, {inner.side}",

@@ -86,7 +86,10 @@ class RegionsDisplay(PolicyDisplay):
             if len(self.policy.rules) > 1:
                 ax.set_title(plain(self._name(cell)))
         handles, labels = axes[0].get_legend_handles_labels()
-        axes[0].figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4))
+        # As many side by side as fit: a letter takes about a twelfth of an inch, the patch beside it as much as six.
+        room = int(self.size[0] * 12 / (max(map(len, labels)) + 6))
+        columns = max(1, min(len(labels), 4, room))
+        axes[0].figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
     def _line(self, ax: Any, cell: int, style: Style) -> None:
         points = _line()
@@ -116,6 +119,8 @@ class RegionsDisplay(PolicyDisplay):
                     density = 0.8 * min(high, 1.0)
                     ax.tricontourf(mesh, chances[:, j], [low, high], colors=[style.hue(j)], alpha=density)
             ax.fill([], [], color=style.hue(j), alpha=0.8, linewidth=0, label=plain(decision))
+        if ((chances > BANDS[0]) & (chances < 1 - BANDS[0])).any():
+            ax.fill([], [], color="none", linewidth=0, label="in between: mixed")
         bare(ax)
         ax.set(xlim=(-0.1, 1.1), ylim=(-0.14, 0.97), xticks=[], yticks=[], aspect="equal")
         corners = _flat(np.eye(3))

@@ -104,15 +104,21 @@ class WeightsDisplay(PolicyDisplay):
         return 2.4 + 0.95 * max(columns, 3), 1.1 + 0.46 * rows
 
     def describe(self) -> str:
-        """Return the weights of the first rules."""
+        """Return the weights and bonuses of the first rules."""
         texts = []
         for one in self.rules[:4]:
             told = ", ".join(
-                f"{d} × {_number(g)}" for d, g in zip(self.policy.axes.decisions[:8], one.gain, strict=False)
+                f"{d} × {_number(g)}{_added(b)}"
+                for d, g, b in zip(self.policy.axes.decisions[:8], one.gain, one.bonus, strict=False)
             )
             texts.append(f"{self._name(one)}: {told}")
         more = f" and {len(self.rules) - 4} more rules" if len(self.rules) > 4 else ""
-        return "Weights by which probabilities are multiplied. " + "; ".join(texts) + more + "."
+        bonus = (
+            " What follows + or − is added."
+            if any(_added(b) for one in self.rules for b in one.bonus)
+            else ""
+        )
+        return f"Weights by which probabilities are multiplied.{bonus} " + "; ".join(texts) + more + "."
 
     def _name(self, one: Scores) -> str:
         where = ", ".join(map(str, self.policy.axes.cells.values[one.cell]))
@@ -124,7 +130,6 @@ class WeightsDisplay(PolicyDisplay):
         (ax,) = axes
         bare(ax)
         rules, decisions = self.rules[:SHOWN_RULES], self.policy.axes.decisions[:SHOWN_DECISIONS]
-        bonuses = any((np.abs(one.bonus) > 5e-4).any() for one in rules)
         for row, one in enumerate(rules):
             for j in range(len(decisions)):
                 density = float(np.sqrt(min(abs(one.gain[j]), 1.0)))
@@ -133,17 +138,17 @@ class WeightsDisplay(PolicyDisplay):
                 ax.add_patch(Rectangle(place, 0.96, 0.92, facecolor=style.grid, alpha=0.3, linewidth=0))
                 ax.add_patch(Rectangle(place, 0.96, 0.92, facecolor=colour, alpha=0.9 * density, linewidth=0))
                 ink = style.surface if density > 0.6 else style.ink
-                sign = "+" if one.bonus[j] > 0 else "−"
-                extra = (
-                    f" {sign} {_number(abs(one.bonus[j]))}" if bonuses and abs(one.bonus[j]) > 5e-4 else ""
-                )
-                ax.text(
-                    j, row, _number(one.gain[j]) + extra, ha="center", va="center", fontsize=8.5, color=ink
-                )
+                told = _number(one.gain[j]) + _added(one.bonus[j])
+                ax.text(j, row, told, ha="center", va="center", fontsize=8.5, color=ink)
         ax.set(xlim=(-0.55, len(decisions) - 0.45), ylim=(len(rules) - 0.45, -0.55))
         ax.set_xticks(range(len(decisions)), [plain(d, 12) for d in decisions])
         ax.xaxis.tick_top()
         ax.set_yticks(range(len(rules)), [plain(self._name(one), 26) for one in rules])
+
+
+def _added(bonus: float) -> str:
+    """Return a bonus with its sign; empty if it is too small to be told."""
+    return f" {'+' if bonus > 0 else '−'} {_number(abs(bonus))}" if abs(bonus) > 5e-4 else ""
 
 
 def _number(value: float) -> str:
