@@ -56,8 +56,12 @@ def preferred(
     else:
         found = _not_below(raw, _better_plain(raw), walk, best)
     few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
-    if rivals and found[0] is walk and searched and few:
-        found = _unless_far_behind(raw, walk, best, settings.rows_by_luck * weights)
+    # Without limits argmax may win because the guided search found a poor rule, and a direct search may find a far
+    # better one. On new rows of 2,100 drawn problems 22 answers changed when it was compared with argmax too, by +.08
+    # on average. Under limits on shares 3 of 827 changed, by -.02.
+    compared = found[0] is walk or not program.limits
+    if rivals and compared and searched and few:
+        found = _unless_far_behind(raw, *found, settings.rows_by_luck * weights)
     # Constant decisions come last: a direct search would start from one that is better than the plain rules, and no
     # factor moves a row of it.
     return _not_below(raw, _best_constant(raw), *found)
