@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.methods import Plugin
+from metricfit.methods import Local, Plugin
 from metricfit.metrics.rates import Named
 
 
@@ -157,3 +157,17 @@ def test_classes_that_a_sample_of_many_rows_lacks_are_no_error(metric):
     proba[np.arange(4000), y] += 1  # more than any other class has
     result = mf.optimize(proba / proba.sum(axis=1, keepdims=True), y, metric, classes=range(300))
     assert result.value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", [7, 19])
+def test_limits_on_groups_that_a_direct_search_of_many_weights_keeps_are_kept(seed):
+    """With few rows each try of 96 weights takes little time, and one try alone does not keep these limits."""
+    random = np.random.default_rng(seed)
+    y, group = np.arange(200) % 8, random.choice(list("abcdef"), 200)
+    shown = np.where(random.random(200) < 0.7, y, random.integers(0, 8, 200))
+    proba = 0.5 * random.dirichlet(np.ones(8), 200) + 0.5 * np.eye(8)[shown]
+    limits = ["demographic_parity('group') <= 0.07", "accuracy() >= 0.68"]
+    found = mf.optimize(proba, y, "min_recall", limits, sensitive_features=group)
+    assert found.feasible
+    direct = mf.optimize(proba, y, "min_recall", limits, sensitive_features=group, method=Local(warn=False))
+    assert found.value >= direct.value - 1e-9

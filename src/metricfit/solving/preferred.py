@@ -75,8 +75,10 @@ def kept_directly(
     The guided search leaves out the weights of single cells, lest it overfit them. To keep the limits comes first.
     """
     raw = _on_given_probabilities(problem, given, walk)
-    few = _count_of_weights(raw) <= settings.most_weights  # each try of many weights takes seconds
-    outcome = None if given.costly else _direct(raw, tries=None if few else 1)
+    weights = _count_of_weights(raw)
+    # Each try of many weights takes seconds, unless the rows are few.
+    quick = weights <= settings.most_weights or (given.n_rows or 0) * weights <= settings.few_entries
+    outcome = None if given.costly else _direct(raw, tries=None if quick else 1)
     if outcome is None or not Standing.of(raw.program, outcome.best.u).kept:
         return None
     return raw, outcome
