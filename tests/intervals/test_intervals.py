@@ -49,6 +49,25 @@ def test_a_rate_of_outcomes_has_the_interval_of_its_rows():
         )
 
 
+def test_a_mean_that_is_no_share_has_its_standard_error_and_its_own_ends():
+    """Distances of 1 and 3, 100 of each, have the mean 2 and the standard deviation 1; costs may be negative."""
+    axes, y = Axes((0, 1, 2, 3)), np.zeros(200, int)
+    seen = seen_of(y, np.repeat([1, 3], 100), axes=axes)
+    half = 1.959964 / np.sqrt(200)
+    found = estimate(mf.ordinal_error(), seen)
+    assert (found.value, found.low, found.high) == pytest.approx((2, 2 - half, 2 + half), abs=1e-4)
+    gains = -np.broadcast_to(np.arange(4.0), (4, 4))
+    found = estimate(mf.cost(gains), seen)
+    assert (found.value, found.low, found.high) == pytest.approx((-2, -2 - half, -2 + half), abs=1e-4)
+    cells, codes = Cells.observe({"group": np.arange(200) // 100}, 200)
+    apart = seen_of(y, np.repeat([1, 3], 100), axes=Axes((0, 1, 2, 3), cells=cells), cells=codes)
+    error = mf.ordinal_error()
+    for metric in (mf.disparity(error, "group", to="pairs"), mf.worst(error, "group")):
+        found = estimate(metric, apart)
+        assert found.value == pytest.approx(metric(apart.confusion))
+        assert found.low <= found.value <= found.high
+
+
 def test_weights_count():
     y, made = np.repeat([1, 1, 0], [30, 10, 60]), np.repeat([1, 0, 0], [30, 10, 60])
     plain = estimate(mf.recall(1), seen_of(y, made))

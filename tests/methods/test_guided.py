@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import metricfit as mf
 from metricfit.exceptions import OverfitWarning
@@ -322,3 +323,28 @@ def test_limits_are_not_moved_to_where_no_rule_can_be(monkeypatch):
     )
     assert found.constraints[0].violation <= 1e-9
     assert min(asked) < 0 <= min(limits)
+
+
+@pytest.mark.parametrize("objective", ["g_mean", "macro_f1"])
+@pytest.mark.parametrize("seed", [9, 13, 15])
+def test_two_recalls_that_only_a_mixture_of_two_thresholds_keeps(seed, objective):
+    """A linear program over all thresholds says which recall of class 1 can be had beside that of class 0."""
+    random = np.random.default_rng(seed)
+    y = (random.random(300) < 0.6).astype(int)
+    score = np.clip(0.5 + 0.12 * (2 * y - 1) + 0.2 * random.normal(size=300), 0.02, 0.98)
+    score, weight = np.round(score * 25) / 25, random.exponential(size=300)
+    zero, one = (np.where(y == c, weight, 0.0) / weight[y == c].sum() for c in (0, 1))
+    below = score < np.append(np.unique(score), 2.0)[:, None]
+    known = linprog(
+        -(~below @ one), A_ub=-(below @ zero)[None], b_ub=[-0.5], A_eq=np.ones((1, len(below))), b_eq=[1]
+    )
+    proba = np.column_stack([1 - score, score])
+
+    def solved(floor):
+        return mf.optimize(
+            proba, y, objective, [mf.recall(0) >= 0.5, mf.recall(1) >= floor], sample_weight=weight
+        )
+
+    assert solved(-known.fun - 0.002).feasible
+    with pytest.raises(mf.InfeasibleError):
+        solved(-known.fun + 0.002)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.methods import Plugin
+from metricfit.methods import Local, Plugin
 from metricfit.metrics.rates import Named
 
 
@@ -43,6 +43,23 @@ def test_the_plain_rule_is_that_of_the_models_own_probabilities():
     assert found.value == pytest.approx(plain.value, abs=1e-12)
     assert found.policy.calibration is None
     assert found.calibrated.value <= found.calibrated.bound
+
+
+@pytest.mark.parametrize("seed", [6, 7])
+def test_where_argmax_beats_the_guided_search_a_direct_search_is_compared_too(seed):
+    """One class gets a few sure rows, another one all the rest: both rates are 1, where argmax has about .55.
+
+    With seed 6 the guided search is so cautious with the first that labels of held-out rows prefer argmax.
+    """
+    random = np.random.default_rng(seed)
+    y, new = random.integers(0, 3, 400), random.integers(0, 3, 20_000)
+    proba, others = (
+        0.75 * random.dirichlet([1, 1, 1], len(labels)) + 0.25 * np.eye(3)[labels] for labels in (y, new)
+    )
+    metric = mf.minimum(mf.recall(0), mf.precision(1))
+    found = mf.optimize(proba, y, metric)
+    assert found.value == pytest.approx(1.0)
+    assert metric(mf.Confusion.from_predictions(new, found.policy.decide(others), classes=range(3))) > 0.95
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -140,3 +157,17 @@ def test_classes_that_a_sample_of_many_rows_lacks_are_no_error(metric):
     proba[np.arange(4000), y] += 1  # more than any other class has
     result = mf.optimize(proba / proba.sum(axis=1, keepdims=True), y, metric, classes=range(300))
     assert result.value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", [7, 19])
+def test_limits_on_groups_that_a_direct_search_of_many_weights_keeps_are_kept(seed):
+    """With few rows each try of 96 weights takes little time, and one try alone does not keep these limits."""
+    random = np.random.default_rng(seed)
+    y, group = np.arange(200) % 8, random.choice(list("abcdef"), 200)
+    shown = np.where(random.random(200) < 0.7, y, random.integers(0, 8, 200))
+    proba = 0.5 * random.dirichlet(np.ones(8), 200) + 0.5 * np.eye(8)[shown]
+    limits = ["demographic_parity('group') <= 0.07", "accuracy() >= 0.68"]
+    found = mf.optimize(proba, y, "min_recall", limits, sensitive_features=group)
+    assert found.feasible
+    direct = mf.optimize(proba, y, "min_recall", limits, sensitive_features=group, method=Local(warn=False))
+    assert found.value >= direct.value - 1e-9

@@ -19,7 +19,7 @@ from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
 from metricfit.functions.sums import Sum
 from metricfit.intervals.evidence import Evidence
-from metricfit.intervals.rates import of_groups
+from metricfit.intervals.rates import ends_of, of_groups
 from metricfit.metrics.base import Metric
 from metricfit.types import FloatArray
 
@@ -65,7 +65,7 @@ def taken_apart(metric: Metric, seen: Evidence) -> Pieces:
     """
     found = of_groups(metric, seen)
     if found is not None:
-        return Pieces(*found, 0.0, 1.0)
+        return Pieces(*found, *ends_of(metric, seen))
     confusion, cells, labels = seen.confusion, seen.cells, seen.labels
     here = _On.of(metric, confusion)
     within = np.stack([here.slopes(row) for row in np.eye(here.node.size)])

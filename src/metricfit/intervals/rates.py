@@ -48,6 +48,11 @@ class Rate:
         whole = np.isin(self.over, (0.0, 1.0)) & np.isin(self.under, (0.0, 1.0))
         return bool(np.all(whole & (self.over <= self.under)))
 
+    @property
+    def share(self) -> bool:
+        """Whether no decisions can make it negative or larger than 1, as they can a cost."""
+        return bool(np.all((self.over >= 0) & (self.over <= self.under)))
+
     def on(self, seen: Evidence) -> tuple[float, FloatArray] | None:
         """Return the rate and the influence of each pattern on it; None for a rate of no rows.
 
@@ -133,6 +138,28 @@ def of_groups(metric: Metric, seen: Evidence) -> tuple[int, FloatArray, FloatArr
         return None
     near = _near_the_largest(_differences(metric, parts, binding, seen), seen)
     return None if near is None else (1, *near)
+
+
+def ends_of(metric: Metric, seen: Evidence) -> tuple[float, float]:
+    """Return the smallest and the largest value that a metric of `of_groups` can have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricfit as mf
+    >>> from metricfit.data.axes import Axes
+    >>> seen = Evidence.of(Axes((0, 1, 2)), None, np.array([0, 0, 1, 2]), np.eye(3)[[0, 1, 1, 0]])
+    >>> ends_of(mf.recall(1), seen), ends_of(mf.ordinal_error(), seen)
+    ((0.0, 1.0), (0.0, 1.75))
+    """
+    binding = Binding.of(seen.axes, seen.confusion.margins)
+    inner, slice_ = _unwrapped(metric, binding)
+    compared = inner.metric if isinstance(inner, Worst | Disparity) else inner
+    parts = [_unwrapped(part, slice_)[0] for part in compared.parts(slice_)]
+    if all(rate.share for part in parts if isinstance(part, Rates) for rate in rates_of(part, slice_)):
+        return 0.0, 1.0
+    low, high = binding.take(metric).reach()
+    return float(low[0]), float(high[0])
 
 
 def _unwrapped(metric: Metric, binding: Binding) -> tuple[Metric, Binding]:

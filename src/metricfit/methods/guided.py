@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
+from metricfit.exceptions import InfeasibleError
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
 from metricfit.methods.column_generation import ColumnGeneration
@@ -27,6 +29,8 @@ from metricfit.problem import Program
 # Stages of the polish: violations cost little at first, so that a rule can leave the feasible set and return elsewhere.
 BROAD = (Stage(1, None, 1.0), Stage(2, None, 10.0))
 CLOSE = (Stage(2, NEAR, FIRST),)
+# Towards limits that no mixture of the rules found keeps: how far lines reach, and how many are scanned at most.
+ANYWHERE, LINES_TO_LIMITS = 1e9, 100
 
 
 class Guided(Method):
@@ -125,13 +129,27 @@ class Guided(Method):
         """Yield the best mixtures by labels; pricing their multipliers and scanning lines adds rules to those found."""
         if ColumnGeneration().refusal(program) is not None:
             if program.convex_limits:
-                yield from descend_within(program, walk, Profile(program))
+                try:
+                    yield from descend_within(program, walk, Profile(program))
+                except InfeasibleError:
+                    found = self._reached_along_lines(program, walk, Columns(program, walk.vertices))
+                    if found is None:
+                        raise
+                    yield found
             elif min(map(program.excess, walk.vectors)) > FEASIBLE:
                 yield from mixed_within(program, walk, Profile(program), self.settings.polished)
             return
-        columns, start, master = Columns(program, walk.vertices), None, Master(program, walk)
-        for start in feasibility.reach(program, walk, columns, master) if program.limits else ():
-            yield start
+        columns, master = Columns(program, walk.vertices), Master(program, walk)
+        start: Iterate | None = None
+        if program.limits:
+            try:
+                for start in feasibility.reach(program, walk, columns, master):
+                    yield start
+            except InfeasibleError:
+                start = self._reached_along_lines(program, walk, columns)
+                if start is None:
+                    raise
+                yield start
         lines, priced = Lines(walk, self.settings), 0
         alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
         solution = None
@@ -149,4 +167,30 @@ class Guided(Method):
                 return
             if not columns.add(place, walk.vertices[place]):  # pricing finds no new rule any more
                 priced = self.settings.pricings
+            alpha = np.append(solution.alpha, np.zeros(len(columns) - before))
+
+    def _reached_along_lines(self, program: Program, walk: Walk, columns: Columns) -> Iterate | None:
+        """Return a mixture that keeps all constraints, or None if exact scans of the labels find none either.
+
+        Pricing finds the cheapest rule by probabilities. With counted labels another one may be cheaper, even of two
+        classes, where a scan of one weight looks at every threshold. So here lines are not smoothed. Weights of single
+        cells are left to a direct search.
+        """
+        if program.by_cell:
+            return None
+        first = feasibility.phase_one(program, program.limits)
+        master, solution, alpha = Master(first, walk), None, np.ones(len(columns))
+        lines = Lines(
+            walk, replace(self.settings, smooth=0.0, trust=0.0, near=ANYWHERE, lines=LINES_TO_LIMITS)
+        )
+        while True:
+            solution = best_mixture(master, columns, alpha, solution)
+            weights = columns.weights(solution.alpha, len(walk.vertices))
+            if program.excess(solution.u) <= FEASIBLE:
+                return Iterate(weights, solution.u)
+            slope, _ = first.tangent(solution.u, solution.multipliers, solution.theta)
+            place = lines.next(columns, solution.alpha, first.loss(slope), first.value(solution.u))
+            before = len(columns)
+            if place is None or not columns.add(place, walk.vertices[place]):
+                return None
             alpha = np.append(solution.alpha, np.zeros(len(columns) - before))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from metricfit.calibration import SETTINGS
+from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.exceptions import CalibrationWarning
 from metricfit.methods import Record
@@ -192,10 +193,23 @@ def _derandomised(problem: Problem, oracle: PluginOracle, result: Result) -> Res
     """Return a result whose policy has its rules alone, which were left out while policies were tried."""
     asked = oracle if result.policy.calibration is None else oracle.calibrated()
     program = problem.bind(asked.axes, asked.margins)
-    policy, alone = with_single(program, asked, result.policy)
+    # A policy that was found without limits may have shorter rules than these limits need, such as one on a mean cost.
+    policy, alone = with_single(program, asked, _in_layout(result.policy, program.layout))
     if alone is None:
         return result
     return replace(result, policy=policy, deterministic=alone_of(program, alone, program.sign * result.value))
+
+
+def _in_layout(policy: Policy, layout: Layout) -> Policy:
+    """Return the same policy with its rules in another layout, which must be able to express them."""
+    if policy.layout == layout:
+        return policy
+    losses = policy.losses_for(policy.axes, layout)
+    rules = tuple(
+        tuple(replace(rule, loss=losses[rank][a]) for rank, rule in enumerate(mixture))
+        for a, mixture in enumerate(policy.rules)
+    )
+    return replace(policy, layout=layout, rules=rules)
 
 
 def _alone_by_labels(problem: Problem, rows: Rows, result: Result) -> Deterministic | None:

@@ -56,8 +56,12 @@ def preferred(
     else:
         found = _not_below(raw, _better_plain(raw), walk, best)
     few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
-    if rivals and found[0] is walk and searched and few:
-        found = _unless_far_behind(raw, walk, best, settings.rows_by_luck * weights)
+    # Without limits argmax may win because the guided search found a poor rule, and a direct search may find a far
+    # better one. On new rows of 2,100 drawn problems 22 answers changed when it was compared with argmax too, by +.08
+    # on average. Under limits on shares 3 of 827 changed, by -.02.
+    compared = found[0] is walk or not program.limits
+    if rivals and compared and searched and few:
+        found = _unless_far_behind(raw, *found, settings.rows_by_luck * weights)
     # Constant decisions come last: a direct search would start from one that is better than the plain rules, and no
     # factor moves a row of it.
     return _not_below(raw, _best_constant(raw), *found)
@@ -71,8 +75,10 @@ def kept_directly(
     The guided search leaves out the weights of single cells, lest it overfit them. To keep the limits comes first.
     """
     raw = _on_given_probabilities(problem, given, walk)
-    few = _count_of_weights(raw) <= settings.most_weights  # each try of many weights takes seconds
-    outcome = None if given.costly else _direct(raw, tries=None if few else 1)
+    weights = _count_of_weights(raw)
+    # Each try of many weights takes seconds, unless the rows are few.
+    quick = weights <= settings.most_weights or (given.n_rows or 0) * weights <= settings.few_entries
+    outcome = None if given.costly else _direct(raw, tries=None if quick else 1)
     if outcome is None or not Standing.of(raw.program, outcome.best.u).kept:
         return None
     return raw, outcome

@@ -286,3 +286,19 @@ def test_a_class_of_few_rows_is_never_kept_apart_as_a_whole(rare):
         for cell, label in {*zip(cells.tolist(), labels.tolist(), strict=True)}:
             assert (~kept[(cells == cell) & (labels == label)]).any()
         assert kept.mean() == pytest.approx(0.85, abs=0.02)
+
+
+@pytest.mark.parametrize("confusion", ["labels", "calibrated"])
+@pytest.mark.parametrize(
+    "limit", ["ordinal_error() <= 0.9", "cost([[0, 5, 9], [3, 0, 2], [8, 1, 0]]) <= 2.5"]
+)
+def test_a_limit_on_single_entries_that_is_kept_anyway(limit, confusion):
+    """The policy fitted without the limit keeps it, and its rules weigh decisions only."""
+    random = np.random.default_rng(0)
+    y = random.integers(0, 3, 400)
+    proba = 0.6 * random.dirichlet([1, 1, 1], 400) + 0.4 * np.eye(3)[y]
+    result = mf.optimize(proba, y, "accuracy", [limit], confidence=0.95, confusion=confusion)
+    made = mf.Confusion.from_predictions(y, result.policy.decide(proba, randomize="never"), classes=[0, 1, 2])
+    record = mf.parse(limit)
+    assert record.metric(made) < record.limit
+    assert result.confidence.constraints[0].bound <= record.limit
