@@ -185,7 +185,7 @@ def supported(program: Program, walk: Walk, best: Iterate) -> Iterate:
     A precision does not depend on how rarely a decision is made, so a search may drive the weight of a rule towards 0
     where 0 itself is worthless: a policy that decides for less than one row.
     """
-    weights = np.broadcast_to(np.atleast_2d(best.weights), (len(program.axes.cells), best.weights.shape[-1]))
+    weights = best.table(len(program.axes.cells))
     heavy = np.where(weights < SELDOM, 0.0, weights)
     left_out = 1 - float(heavy.sum(axis=1).min())
     if not 0 < left_out <= TOGETHER:

@@ -198,8 +198,7 @@ class Guide:
         if outcome.status == "stopped":  # only the user can have stopped it
             raise KeyboardInterrupt
         self.known = [replace(vertex, statistic=vertex.statistic / factor) for vertex in trial.vertices]
-        weights = np.zeros((len(program.axes.cells), len(self.known)))
-        weights[:, : outcome.best.weights.shape[-1]] = np.atleast_2d(outcome.best.weights)
+        weights = outcome.best.table(len(program.axes.cells), len(self.known))
         weights[weights < LIGHT] = 0.0
         return outcome, weights / weights.sum(axis=1, keepdims=True)
 

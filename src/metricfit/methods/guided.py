@@ -16,9 +16,10 @@ from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.fewer_rules import fewer_rules
 from metricfit.methods.master.generation import best_mixture
 from metricfit.methods.master.master import Master
-from metricfit.methods.search.coordinate import FIRST, NEAR, Stage, polish, weights_of
-from metricfit.methods.search.corrective import descend_within, merit
+from metricfit.methods.search.coordinate import NEAR, Stage, polish, weights_of
+from metricfit.methods.search.corrective import descend_within
 from metricfit.methods.search.lines import Lines, trust_in
+from metricfit.methods.search.merit import FIRST, merit
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.settings import SETTINGS, Settings
 from metricfit.methods.starts import argmax_loss, plain_losses
@@ -137,8 +138,8 @@ class Guided(Method):
         solution = None
         while True:
             solution = best_mixture(master, columns, alpha, solution)
-            prices = tuple(mu * solution.scale for mu in solution.multipliers)
-            yield Iterate(columns.weights(solution.alpha, len(walk.vertices)), solution.u, multipliers=prices)
+            weights = columns.weights(solution.alpha, len(walk.vertices))
+            yield Iterate(weights, solution.u, multipliers=solution.prices)
             slope, _ = program.tangent(solution.u, solution.multipliers, solution.theta)
             place, before = None, len(columns)
             if priced < self.settings.pricings:

@@ -15,15 +15,15 @@ from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
 from metricfit.methods.search.coordinate import (
     CLOSING,
     CONSTRAINED,
-    FIRST,
     FREE,
     by_share,
     polish,
     weights_of,
 )
-from metricfit.methods.search.corrective import descend, descend_within, merit, merits
+from metricfit.methods.search.corrective import descend, descend_within
 from metricfit.methods.search.guard import warn_if_few
 from metricfit.methods.search.linearised import mix_within
+from metricfit.methods.search.merit import FIRST, merit, merits
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.relaxation import bound_of_ratios
 from metricfit.methods.search.settings import SETTINGS

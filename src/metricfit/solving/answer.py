@@ -23,9 +23,7 @@ def policy_of(
     program: Program, walk: Walk, best: Iterate
 ) -> tuple[Policy | ModelPolicy, FloatArray, FloatArray]:
     """Return the mixture as a policy, with its exact weights (cells, vertices) and u."""
-    cells, count = len(program.axes.cells), len(walk.vertices)
-    weights = np.zeros((cells, count))
-    weights[:, : best.weights.shape[-1]] = np.atleast_2d(best.weights)
+    weights = best.table(len(program.axes.cells), len(walk.vertices))
     weights[weights < 1e-12] = 0.0
     weights /= weights.sum(axis=1, keepdims=True)
     used = [np.flatnonzero(row) for row in weights]

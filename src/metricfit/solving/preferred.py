@@ -15,7 +15,7 @@ from metricfit.methods.base import Iterate, Outcome, Standing, Walk, run
 from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.local import Local
 from metricfit.methods.search.coordinate import weights_of
-from metricfit.methods.search.room import counted, sampling_error, unit, with_room
+from metricfit.methods.search.room import sampling_error, unit, with_room
 from metricfit.methods.search.settings import Settings
 from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules
 from metricfit.oracles.base import OracleBase
@@ -199,7 +199,7 @@ def _with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> I
     program = walk.program
     if ColumnGeneration().refusal(program) is not None:
         return best
-    noise = sampling_error(program, program.objective, counted(walk, best), walk.oracle.effective_rows)
+    noise = sampling_error(program, program.objective, walk.statistic(best), walk.oracle.effective_rows)
     value = program.value(best.u)
     worst = min(worst, value + settings.luck * noise)
     return with_room(walk, best, worst, settings) if worst > value else best

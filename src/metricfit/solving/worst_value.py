@@ -14,7 +14,6 @@ import numpy as np
 from metricfit.exceptions import WorstValueWarning
 from metricfit.messages import warn
 from metricfit.methods.base import Exhausted, Iterate, Standing, Walk
-from metricfit.methods.search.room import counted
 from metricfit.methods.starts import diagonal_loss
 from metricfit.oracles.base import OracleBase
 from metricfit.problem import Limit, Problem
@@ -70,7 +69,7 @@ def _asked(walk: Walk, gains: FloatArray, left_out: list[int]) -> list[int]:
 def _mean_recall(walk: Walk, mixture: Iterate, prior: FloatArray) -> float:
     """Return the mean recall of the classes that can be decided."""
     axes = walk.program.axes
-    made = counted(walk, mixture).sum(axis=0)
+    made = walk.statistic(mixture).sum(axis=0)
     named = np.flatnonzero(axes.match >= 0)
     hits = made[0, named] if walk.program.layout == "diagonal" else made[axes.match[named], named]
     share = prior[axes.match[named]]

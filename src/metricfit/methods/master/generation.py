@@ -50,8 +50,7 @@ def generate(
         solution = best_mixture(master, columns, alpha, previous, stuck)
         value, before = program.value(solution.u), len(columns)
         bound = pricing.add(solution)
-        prices = tuple(mu * solution.scale for mu in solution.multipliers)
-        yield Iterate(columns.weights(solution.alpha, len(walk.vertices)), solution.u, bound, prices)
+        yield Iterate(columns.weights(solution.alpha, len(walk.vertices)), solution.u, bound, solution.prices)
         fresh = len(columns) - before
         if not fresh and (value - bound <= tol or (stuck >= master.ways and last - value <= tol / 10)):
             return

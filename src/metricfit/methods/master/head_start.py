@@ -50,9 +50,8 @@ def head_start(method: Method, program: Program, walk: Walk, settings: Settings 
             return
         if outcome.status == "stopped":  # only the user can have stopped it
             raise KeyboardInterrupt
-        known, cells = len(walk.vertices), len(program.axes.cells)
-        weights = np.zeros((cells, len(trial.vertices)))
-        weights[:, : outcome.best.weights.shape[-1]] = np.atleast_2d(outcome.best.weights)
+        known = len(walk.vertices)
+        weights = outcome.best.table(len(program.axes.cells), len(trial.vertices))
         places, shares = _new_rules(weights, known, settings.light)
         losses = [np.stack([trial.vertices[t].loss[a] for a, t in enumerate(row)]) for row in places]
         asked = walk.ask_all(losses)

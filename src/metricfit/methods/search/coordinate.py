@@ -10,13 +10,12 @@ import numpy as np
 from metricfit.kernels.scan import Scan, Sweep
 from metricfit.kernels.scan_line import Kind, Line
 from metricfit.methods.base import Iterate, Walk
+from metricfit.methods.search.merit import FIRST, merit
 from metricfit.methods.search.profile import Profile, Series
 from metricfit.oracles.base import Vertex
 from metricfit.problem import Program
 from metricfit.types import FloatArray, IntArray
 
-# Feasibility comes before everything else: a penalty that no objective outweighs.
-FIRST = 1e6
 # A smaller gain of a move may be rounding.
 GAIN = 1e-12
 # Points in each step of a zoom into a line, for metrics that are evaluated point by point.
@@ -69,7 +68,7 @@ def polish(
     )
     lines: KnownLines = {}
     for stage in stages:
-        before, rounds = _merit(program, program.vector(statistic), stage.penalty), stage.sweeps
+        before, rounds = merit(program, program.vector(statistic), stage.penalty), stage.sweeps
         while rounds:
             if _compiled(scan, profile, walk, rounds * len(wanted)):
                 moves, rounds = _sweep(scan, profile, walk, statistic, stage), 0
@@ -80,7 +79,7 @@ def polish(
                 break
             place = walk.ask(scan.loss.copy())
             statistic = scan.statistic() if otherwise else walk.vertices[place].statistic
-            after = _merit(program, program.vector(statistic), stage.penalty)
+            after = merit(program, program.vector(statistic), stage.penalty)
             yield walk.single(place)
             if before - after <= walk.tol:
                 break
@@ -183,10 +182,6 @@ def by_share(program: Program, walk: Walk) -> list[int]:
     """Return the decisions, those of rare classes first and those that are no class last."""
     share = np.append(walk.oracle.margins.sum(axis=0), 2.0)[program.axes.match]
     return [int(j) for j in np.argsort(share, kind="stable")]
-
-
-def _merit(program: Program, u: FloatArray, penalty: float) -> float:
-    return program.value(u) + penalty * max(program.violation(u), 0.0)
 
 
 def _line(

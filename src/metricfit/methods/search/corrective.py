@@ -14,7 +14,7 @@ from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.feasibility import reach
 from metricfit.methods.master.generation import generate
-from metricfit.methods.search.coordinate import FIRST
+from metricfit.methods.search.merit import FIRST, PENALTY, merit, merit_slope, merits
 from metricfit.methods.search.profile import Profile
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -22,8 +22,6 @@ from metricfit.types import FloatArray
 # Steps from one start, and with constraints the oracle calls for each step.
 STEPS = 6
 PRICINGS = 4
-# The price of a unit of violation, where a walk may leave the constraints for a while.
-PENALTY = 10.0
 SHARES = np.concatenate([[0.0], np.geomspace(1e-4, 0.5, 32), 1 - np.geomspace(0.5, 1e-4, 32)[1:], [1.0]])
 
 
@@ -32,7 +30,7 @@ def descend(program: Program, walk: Walk, profile: Profile, place: int) -> Itera
     reached = walk.single(place)
     for _ in range(STEPS):
         before = merit(program, reached.u)
-        slope = penalised_slope(program, reached.u)
+        slope = merit_slope(program, reached.u)
         if not np.all(np.isfinite(slope)) or not slope.any():
             return
         if program.curvature.is_convex:
@@ -76,27 +74,6 @@ def descend_within(program: Program, walk: Walk, profile: Profile) -> Iterator[I
         yield reached
         if before - program.value(reached.u) <= walk.tol / 10:
             return
-
-
-def merits(program: Program, points: FloatArray, penalty: float = PENALTY) -> FloatArray:
-    """Return the merit at each of many u, the rows of a matrix."""
-    broken = np.maximum(program.violations(points), 0.0)
-    return np.asarray(program.objective.value(points)[:, 0] + penalty * broken)
-
-
-def merit(program: Program, u: FloatArray, penalty: float = PENALTY) -> float:
-    """Return the objective plus a penalty on the largest violation."""
-    return program.value(u) + penalty * max(program.violation(u), 0.0)
-
-
-def penalised_slope(program: Program, u: FloatArray) -> FloatArray:
-    """Return the slope of the merit."""
-    slope = program.objective.gradient(u)
-    worst = max(program.limits, key=lambda limit: limit.violation(u), default=None)
-    if worst is not None and worst.violation(u) > 0:
-        sign = 1.0 if worst.constraint.sense == "<=" else -1.0
-        slope = slope + PENALTY * sign * worst.metric.gradient(u)
-    return slope
 
 
 def towards(profile: Profile, start: Iterate, end: Iterate, penalty: float, most: float = 1.0) -> Iterate:

@@ -15,8 +15,8 @@ from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.feasibility import lower_violation, phase_one
 from metricfit.methods.master.generation import generate
-from metricfit.methods.search.coordinate import FIRST
-from metricfit.methods.search.corrective import merit, towards
+from metricfit.methods.search.corrective import towards
+from metricfit.methods.search.merit import FIRST, merit
 from metricfit.methods.search.profile import Profile
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray
@@ -75,8 +75,7 @@ def linearised(limit: Limit, program: Program, u: FloatArray) -> Limit:
     """Return a limit with a convex feasible set: the limit itself, or one on the metric's tangent planes at u."""
     if limit.node is not None:
         return limit
-    sign = 1 if limit.constraint.sense == "<=" else -1
-    return replace(limit, metric=planes(limit.metric, u, sign, whole(program)))
+    return replace(limit, metric=planes(limit.metric, u, -limit.constraint.inward, whole(program)))
 
 
 def planes(node: Node, u: FloatArray, sign: int, entries: Entries) -> Node:

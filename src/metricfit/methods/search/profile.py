@@ -223,9 +223,7 @@ def _worst(limits: Sequence[Limit], metrics: Sequence[Node], points: FloatArray)
 
 def _violation(limit: Limit, metric: Node, points: FloatArray) -> FloatArray:
     value = metric.value(points)[:, 0]
-    excess = (
-        value - limit.constraint.limit if limit.constraint.sense == "<=" else limit.constraint.limit - value
-    )
+    excess: FloatArray = limit.constraint.excess(value)
     if isinstance(metric, Quotient):  # a rate of no rows, 0 / 0, keeps every limit
         none = metric.under.value(points)[:, 0] <= 0
         excess = np.where(none, 0.0, excess) if none.any() else excess
