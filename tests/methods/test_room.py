@@ -44,7 +44,9 @@ def test_the_error_of_a_precision_is_that_of_a_share(other):
     assert walk.program.layout == ("full" if other else "diagonal")
     decided = (proba * [1.0, 1.5, 1.0]).argmax(axis=1) == 2
     share = (y[decided] == 2).mean()
-    found = sampling_error(walk.program, walk.program.limits[0].metric, walk.statistic(walk.single(0)), len(y))
+    found = sampling_error(
+        walk.program, walk.program.limits[0].metric, walk.statistic(walk.single(0)), len(y)
+    )
     assert found == pytest.approx(np.sqrt(share * (1 - share) / decided.sum()), rel=1e-9)
 
 
