@@ -16,13 +16,13 @@ from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.fewer_rules import fewer_rules
 from metricfit.methods.master.generation import best_mixture
 from metricfit.methods.master.master import Master
-from metricfit.methods.search.coordinate import NEAR, Stage, polish, weights_of
+from metricfit.methods.search.coordinate import NEAR, Stage, count_of_weights, polish
 from metricfit.methods.search.corrective import descend_within
 from metricfit.methods.search.lines import Lines, trust_in
 from metricfit.methods.search.merit import FIRST, merit
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.settings import SETTINGS, Settings
-from metricfit.methods.starts import argmax_loss, plain_losses
+from metricfit.methods.starts import plain_losses
 from metricfit.problem import Program
 
 # Stages of the polish: violations cost little at first, so that a rule can leave the feasible set and return elsewhere.
@@ -96,8 +96,7 @@ class Guided(Method):
             yield walk.single(guide.ask(loss))
         if free is not None:
             yield walk.single(free)
-        weights = weights_of(program, walk, argmax_loss(program))
-        if not program.by_cell and len(weights) <= self.settings.most_weights:
+        if not program.by_cell and count_of_weights(walk) <= self.settings.most_weights:
             yield from self._polished(program, walk)
         yield from self._mixed(program, walk)
 

@@ -17,8 +17,8 @@ from metricfit.methods.search.coordinate import (
     CONSTRAINED,
     FREE,
     by_share,
+    count_of_weights,
     polish,
-    weights_of,
 )
 from metricfit.methods.search.corrective import descend, descend_within
 from metricfit.methods.search.guard import warn_if_few
@@ -101,7 +101,7 @@ class Local(Method):
         random = np.random.default_rng(walk.seed if walk.seed is not None else 0)
         within = bool(program.limits) and program.convex_limits
         if self.warn:
-            warn_if_few(walk.oracle, len(weights_of(program, walk, argmax_loss(program))))
+            warn_if_few(walk.oracle, count_of_weights(walk))
         starts = [_best(program, walk)] if walk.vertices else []
         for loss in self._losses(program, walk, random):
             starts.append(walk.ask(loss))

@@ -175,9 +175,7 @@ def with_expected(
 
     def refit(some: Rows) -> Policy:
         given = PluginOracle(some, oracle.counting, oracle.threads, calibrating=families)
-        policy = search(problem, given, again, simple=many, rivals=rivals).policy
-        assert isinstance(policy, Policy)
-        return policy
+        return search(problem, given, again, simple=many, rivals=rivals).answer.plugin_policy()
 
     note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"
     found = expected(problem, rows, refit, note=note)

@@ -12,6 +12,7 @@ from metricfit.kernels.scan_line import Kind, Line
 from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.search.merit import FIRST, merit
 from metricfit.methods.search.profile import Profile, Series
+from metricfit.methods.starts import argmax_loss
 from metricfit.oracles.base import Vertex
 from metricfit.problem import Program
 from metricfit.types import FloatArray, IntArray
@@ -158,6 +159,11 @@ def weights_of(program: Program, walk: Walk, loss: FloatArray) -> list[Weight]:
         for j in by_share(program, walk)
         if (kind == "offset" or program.axes.match[j] >= 0) and not program.alike[j]
     ]
+
+
+def count_of_weights(walk: Walk) -> int:
+    """Return the number of weights of a rule, those of each cell if the problem distinguishes cells."""
+    return len(weights_of(walk.program, walk, argmax_loss(walk.program)))
 
 
 def _without_repeats(program: Program, loss: FloatArray, weights: list[Weight]) -> list[Weight]:
