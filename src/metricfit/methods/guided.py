@@ -14,11 +14,10 @@ from metricfit.methods.local import Local, mixed_within
 from metricfit.methods.master import feasibility
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.fewer_rules import fewer_rules
-from metricfit.methods.master.generation import best_mixture
 from metricfit.methods.master.master import Master
 from metricfit.methods.search.coordinate import NEAR, Stage, count_of_weights, polish
 from metricfit.methods.search.corrective import descend_within
-from metricfit.methods.search.lines import Lines, trust_in
+from metricfit.methods.search.lines import improved_mixtures, trust_in
 from metricfit.methods.search.merit import FIRST, merit
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.settings import SETTINGS, Settings
@@ -122,7 +121,7 @@ class Guided(Method):
             yield from polish(program, walk, profile, place, CLOSE)
 
     def _mixed(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Yield the best mixtures by labels; pricing their multipliers and scanning lines adds rules to those found."""
+        """Yield mixtures of the rules found that are ever better by labels."""
         if ColumnGeneration().refusal(program) is not None:
             if program.convex_limits:
                 yield from descend_within(program, walk, Profile(program))
@@ -132,21 +131,5 @@ class Guided(Method):
         columns, start, master = Columns(program, walk.vertices), None, Master(program, walk)
         for start in feasibility.reach(program, walk, columns, master) if program.limits else ():
             yield start
-        lines, priced = Lines(walk, self.settings), 0
         alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
-        solution = None
-        while True:
-            solution = best_mixture(master, columns, alpha, solution)
-            weights = columns.weights(solution.alpha, len(walk.vertices))
-            yield Iterate(weights, solution.u, multipliers=solution.prices)
-            slope, _ = program.tangent(solution.u, solution.multipliers, solution.theta)
-            place, before = None, len(columns)
-            if priced < self.settings.pricings:
-                place, priced = walk.call(slope), priced + 1
-            else:
-                place = lines.next(columns, solution.alpha, program.loss(slope), program.value(solution.u))
-            if place is None:
-                return
-            if not columns.add(place, walk.vertices[place]):  # pricing finds no new rule any more
-                priced = self.settings.pricings
-            alpha = np.append(solution.alpha, np.zeros(len(columns) - before))
+        yield from improved_mixtures(walk, master, columns, alpha, self.settings, self.settings.pricings)
