@@ -18,7 +18,7 @@ from metricfit.methods.master.master import Master
 from metricfit.methods.search.coordinate import NEAR, Stage, count_of_weights, polish
 from metricfit.methods.search.corrective import descend_within
 from metricfit.methods.search.lines import improved_mixtures, trust_in
-from metricfit.methods.search.merit import FIRST, merit
+from metricfit.methods.search.merit import FIRST, by_merit
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.settings import SETTINGS, Settings
 from metricfit.methods.starts import plain_losses
@@ -109,16 +109,10 @@ class Guided(Method):
         """Improve the best single rules weight by weight: by labels and probabilities, at the end by labels alone."""
         profile, rows = Profile(program), walk.oracle.sample()
         trust = 0.0 if rows is None else trust_in(rows, self.settings)
-
-        def best(penalty: float, count: int) -> list[int]:
-            return sorted(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t], penalty))[
-                :count
-            ]
-
-        for place in best(1.0, self.settings.polished):
+        for place in by_merit(walk, range(len(walk.vertices)), 1.0)[: self.settings.polished]:
             yield from polish(program, walk, profile, place, BROAD, trust)
-        for place in best(FIRST, 1):
-            yield from polish(program, walk, profile, place, CLOSE)
+        best = by_merit(walk, range(len(walk.vertices)), FIRST)[0]
+        yield from polish(program, walk, profile, best, CLOSE)
 
     def _mixed(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield mixtures of the rules found that are ever better by labels."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -68,9 +68,8 @@ class Ageing:
 
     def after(self, alpha: FloatArray, fresh: int) -> FloatArray:
         """Return the weights of the columns that are kept, after a round that added some fresh ones."""
-        added = np.zeros(fresh)
-        self.idle = np.append(np.where(alpha > 1e-9, 0, self.idle + 1), added.astype(np.int64))
-        alpha, stale = np.append(alpha, added), self.idle > PATIENCE
+        self.idle = np.append(np.where(alpha > 1e-9, 0, self.idle + 1), np.zeros(fresh, np.int64))
+        alpha, stale = np.append(alpha, np.zeros(fresh)), self.idle > PATIENCE
         if stale.sum() <= len(self.columns) / 3:
             return alpha
         self.columns.keep(~stale)
@@ -90,9 +89,8 @@ def best_mixture(
     ``stuck`` is the number of rounds without a new column; each such round tries another way of solving.
     """
     program = master.program
-    linear = partial(corrected, program)
-    ways = ((master.solve, linear), (linear,))[stuck] if stuck < 2 else (partial(master.widened, stuck - 2),)
-    for solve in ways:
+    solvers: list[Callable[[Columns, FloatArray], Solution]] = [master.solve, partial(corrected, program)]
+    for solve in solvers[stuck:] or [partial(master.widened, stuck - 2)]:
         try:
             return solve(columns, alpha)
         except Unsolved:

@@ -22,7 +22,6 @@ GAIN = 1e-12
 # Points in each step of a zoom into a line, for metrics that are evaluated point by point.
 POINTS = 25
 
-
 # A decision, which of its weights, and in which cell (None: in all).
 Weight = tuple[int, Kind, int | None]
 # Lines of weights, by weight and reach, with what is known along them.
@@ -60,13 +59,10 @@ def polish(
     scan = walk.oracle.scan(vertex.loss, program.layout, trust)
     if scan is None:
         return
-    otherwise = (
-        trust > 0 or len(scan.rows) != walk.oracle.n_rows
-    )  # the scan counts in another way than the oracle
-    statistic, wanted = (
-        scan.statistic() if otherwise else vertex.statistic,
-        _without_repeats(program, vertex.loss, weights_of(program, walk, vertex.loss)),
-    )
+    wanted = _without_repeats(program, vertex.loss, weights_of(program, walk, vertex.loss))
+    # Whether the scan counts in another way than the oracle.
+    otherwise = trust > 0 or len(scan.rows) != walk.oracle.n_rows
+    statistic = scan.statistic() if otherwise else vertex.statistic
     lines: KnownLines = {}
     for stage in stages:
         before, rounds = merit(program, program.vector(statistic), stage.penalty), stage.sweeps
@@ -134,6 +130,7 @@ def _compiled(scan: Scan, profile: Profile, walk: Walk, scans: int) -> bool:
 
 
 def _sweep(scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stage: Stage) -> int:
+    """Make all sweeps of a stage in one compiled call; return the number of moves."""
     assert profile.only is not None
     walk.spend()
     sign, ratios = profile.only

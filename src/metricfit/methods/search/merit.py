@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
+from metricfit.methods.base import Walk
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -22,6 +25,11 @@ def merits(program: Program, points: FloatArray, penalty: float = PENALTY) -> Fl
     """Return the merit at each of many u, the rows of a matrix."""
     broken = np.maximum(program.violations(points), 0.0)
     return np.asarray(program.objective.value(points)[:, 0] + penalty * broken)
+
+
+def by_merit(walk: Walk, places: Iterable[int], penalty: float = PENALTY) -> list[int]:
+    """Return places of the walk's rules, the best rule first."""
+    return sorted(places, key=lambda place: merit(walk.program, walk.vectors[place], penalty))
 
 
 def merit_slope(program: Program, u: FloatArray) -> FloatArray:
