@@ -60,8 +60,7 @@ class Guide:
     def __init__(self, program: Program, walk: Walk, soft: OracleBase, settings: Settings) -> None:
         self.labels, self.walk, self.soft, self.settings = program, walk, soft, settings
         self.program = program.problem.bind(program.axes, soft.margins)
-        generates = ColumnGeneration().refusal(self.program) is None
-        self.method: Method = ColumnGeneration() if generates else Local(tries=1)
+        self.method: Method = ColumnGeneration() if self.program.mixable else Local(tries=1)
         self.last: Judged | None = None
         # If the walk has rules, such as those of a neighbouring problem, the guiding problem needs few others.
         given = walk.beside(self.program, soft)

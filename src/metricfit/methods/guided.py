@@ -101,9 +101,8 @@ class Guided(Method):
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Drop superfluous rules, but none of the guide's mixtures: to choose among those by labels would overfit."""
-        convex = ColumnGeneration().refusal(program) is None
         mixed = best.weights.ndim == 2 and not best.final
-        return fewer_rules(program, walk, best, slack) if convex and mixed else best
+        return fewer_rules(program, walk, best, slack) if program.mixable and mixed else best
 
     def _polished(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Improve the best single rules weight by weight: by labels and probabilities, at the end by labels alone."""
@@ -116,7 +115,7 @@ class Guided(Method):
 
     def _mixed(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Yield mixtures of the rules found that are ever better by labels."""
-        if ColumnGeneration().refusal(program) is not None:
+        if not program.mixable:
             if program.convex_limits:
                 yield from descend_within(program, walk, Profile(program))
             elif min(map(program.excess, walk.vectors)) > FEASIBLE:

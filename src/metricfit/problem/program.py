@@ -72,6 +72,11 @@ class Program:
         return all(limit.node is not None for limit in self.limits)
 
     @property
+    def mixable(self) -> bool:
+        """Whether the best mixture of rules can be computed: objective and constraints have convex level sets."""
+        return self.convex_limits and (self.curvature.is_convex or self.quasiconvex)
+
+    @property
     def bounds(self) -> tuple[Node, ...]:
         """The convex functions g of all constraints ``g(u) <= 0``, for methods that need them."""
         return tuple(limit.convex for limit in self.limits)

@@ -12,7 +12,6 @@ from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.expression import Entries, nodes_of
 from metricfit.methods.base import Outcome, Walk, run
-from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.local import Local
 from metricfit.methods.search.coordinate import count_of_weights
 from metricfit.methods.search.room import sampling_error, unit, with_room
@@ -175,7 +174,7 @@ def _best_constant(raw: Walk) -> Answer:
 def _with_room(answer: Answer, worst: float, settings: Settings) -> Answer:
     """Give up value that labels can hardly show for room to the limits; the (minimised) value stays at most worst."""
     walk, program = answer.walk, answer.walk.program
-    if ColumnGeneration().refusal(program) is not None:
+    if not program.mixable:
         return answer
     made, rows = walk.statistic(answer.mixture), walk.oracle.effective_rows
     noise = sampling_error(program, program.objective, made, rows)

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from metricfit.exceptions import Unsolved
-from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import FEASIBLE, Iterate
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.master import Master
@@ -45,12 +44,6 @@ class Pool:
         self._columns.add(len(self.vertices), vertex)
         self.vertices.append(vertex)
         self._alpha = np.append(self._alpha, np.zeros(len(self._columns) - self._alpha.size))
-
-    @staticmethod
-    def takes(program: Program) -> bool:
-        """Return whether the best mixture can be computed: the problem is convex, or has a ratio as its objective."""
-        usable = program.curvature.is_convex or program.curvature is Curvature.RATIO or program.quasiconvex
-        return bool(usable) and program.convex_limits
 
     def mix(self, program: Program, prices: int = 0, tol: float = 0.0) -> Iterate | None:
         """Return the best mixture of the rules, or None if no mixture keeps the constraints.
