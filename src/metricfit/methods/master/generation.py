@@ -100,6 +100,13 @@ def best_mixture(
     return Solution(alpha, columns.u(alpha), none if previous is None else previous.multipliers)
 
 
+class Plane(NamedTuple):
+    """``offset + slope @ u``."""
+
+    slope: FloatArray
+    offset: float
+
+
 class Pricing:
     """Asks the oracle about a plane below the objective, and proves a bound by its answer.
 
@@ -194,13 +201,6 @@ class Pricing:
         elif program.lowest_denominator > 0:
             self._tell(level + beaten_by / program.lowest_denominator)
         return self.bound
-
-
-class Plane(NamedTuple):
-    """``offset + slope @ u``."""
-
-    slope: FloatArray
-    offset: float
 
 
 def least(walk: Walk, columns: Columns, slope: FloatArray, place: int) -> float:

@@ -8,7 +8,6 @@ from itertools import islice
 
 import numpy as np
 
-from metricfit.functions.expression import Entries
 from metricfit.functions.sums import Total
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.master.columns import Columns
@@ -61,9 +60,7 @@ def descend_within(program: Program, walk: Walk, profile: Profile) -> Iterator[I
             yield iterate
     for _ in range(STEPS):
         before = program.value(reached.u)
-        plane = Total(
-            program.objective.gradient(reached.u), Entries(0, program.low.size, program.low, program.high)
-        )
+        plane = Total(program.objective.gradient(reached.u), program.entries)
         if not np.all(np.isfinite(plane.weights)) or not plane.weights.any():
             return
         target = reached
@@ -76,10 +73,9 @@ def descend_within(program: Program, walk: Walk, profile: Profile) -> Iterator[I
             return
 
 
-def towards(profile: Profile, start: Iterate, end: Iterate, penalty: float, most: float = 1.0) -> Iterate:
-    """Return the best mixture on the way from one iterate to another, ``most`` being the largest share of the other."""
-    low, high, share = 0.0, most, 0.0
-    shares = most * SHARES
+def towards(profile: Profile, start: Iterate, end: Iterate, penalty: float) -> Iterate:
+    """Return the best mixture on the way from one iterate to another."""
+    shares, share = SHARES, 0.0
     for _ in range(3):
         series = profile.between(start.u, end.u, shares).merit(penalty)
         best = int(series.argmin())

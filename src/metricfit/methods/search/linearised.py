@@ -62,20 +62,15 @@ def _improving(program: Program, walk: Walk, columns: Columns, reached: Iterate)
     limits = tuple(linearised(limit, program, reached.u) for limit in program.limits)
     goal = program.objective
     if not program.curvature.is_convex:
-        goal = planes(goal, reached.u, 1, whole(program))
+        goal = planes(goal, reached.u, 1, program.entries)
     return generate(replace(program, objective=goal, limits=limits), walk, columns)
-
-
-def whole(program: Program) -> Entries:
-    """Return the node of all entries of u."""
-    return Entries(0, program.low.size, program.low, program.high)
 
 
 def linearised(limit: Limit, program: Program, u: FloatArray) -> Limit:
     """Return a limit with a convex feasible set: the limit itself, or one on the metric's tangent planes at u."""
     if limit.node is not None:
         return limit
-    return replace(limit, metric=planes(limit.metric, u, -limit.constraint.inward, whole(program)))
+    return replace(limit, metric=planes(limit.metric, u, -limit.constraint.inward, program.entries))
 
 
 def planes(node: Node, u: FloatArray, sign: int, entries: Entries) -> Node:
