@@ -65,7 +65,7 @@ def kept_directly(
     """
     raw = _on_given_probabilities(problem, given, walk)
     few = count_of_weights(raw) <= settings.most_weights  # each try of many weights takes seconds
-    outcome = None if given.costly else _direct(raw, tries=None if few else 1)
+    outcome = None if given.costly else _run_directly(raw, tries=None if few else 1)
     if outcome is None or not Answer(raw, outcome.best).standing.kept:
         return None
     return raw, outcome
@@ -80,15 +80,16 @@ def _on_given_probabilities(problem: Problem, given: OracleBase, walk: Walk) -> 
 
 
 def _unless_far_behind(raw: Walk, answer: Answer, rows_by_luck: float) -> Answer:
-    """Return the answer, or that of a direct search if it decides all rows right or gains ``rows_by_luck`` and more."""
-    outcome = _direct(raw, tries=1)
-    if outcome is None:
+    """Return the answer of a direct search if it decides all rows right or gains more than ``rows_by_luck`` rows.
+
+    Otherwise return the given answer.
+    """
+    rival = _direct(raw, tries=1)
+    if rival is None:
         return answer
-    rival = Answer(raw, outcome.best)
-    perfect = rival.value <= float(raw.program.objective.reach()[0][0]) + ROUNDING
-    if not perfect and _gain(rival, answer) * raw.oracle.effective_rows <= rows_by_luck:
-        return answer
-    return _better(answer, rival)
+    perfect = rival.value <= raw.program.lowest_value + ROUNDING
+    by_luck = _gain(rival, answer) * raw.oracle.effective_rows <= rows_by_luck
+    return answer if by_luck and not perfect else _better(answer, rival)
 
 
 def _within_limits(raw: Walk, answer: Answer, searched: bool, settings: Settings) -> Answer:
@@ -99,8 +100,7 @@ def _within_limits(raw: Walk, answer: Answer, searched: bool, settings: Settings
     ``settings.spent`` below the direct search, but not below a plain rule, whose value is not overfitted. How much room
     that is depends on standard errors alone: many rows are few where a limit rests on a rare class.
     """
-    outcome = _direct(raw) if searched else None
-    rival = _better_plain(raw) if not searched else None if outcome is None else Answer(raw, outcome.best)
+    rival = _direct(raw) if searched else _better_plain(raw)
     if rival is None or not (answer.standing.kept and rival.standing.kept):
         return _better(answer, rival)
     found = rival if _gain(rival, answer) > settings.clearly else answer
@@ -148,7 +148,13 @@ def of_shares(program: Program) -> bool:
     return bool(np.all(np.abs(apart[used]) <= ROUNDING))
 
 
-def _direct(raw: Walk, tries: int | None = None) -> Outcome | None:
+def _direct(raw: Walk, tries: int | None = None) -> Answer | None:
+    """Return the answer of a direct search, or None if there is none."""
+    outcome = _run_directly(raw, tries)
+    return None if outcome is None else Answer(raw, outcome.best)
+
+
+def _run_directly(raw: Walk, tries: int | None = None) -> Outcome | None:
     """Return the outcome of a direct search, or None if the budget is used up or no constraints can be kept."""
     if not raw.budget.left or raw.late:
         return None
