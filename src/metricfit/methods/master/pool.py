@@ -32,7 +32,7 @@ class Pool:
     """
 
     def __init__(self, program: Program, oracle: OracleBase) -> None:
-        self.oracle, self.layout = oracle, program.layout
+        self.oracle = oracle
         self.vertices: list[Vertex] = []
         self._columns = Columns(program)
         self._alpha: FloatArray = np.zeros(0)

@@ -37,13 +37,12 @@ def with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> It
     program, columns = walk.program, Columns(walk.program, walk.vertices)
     made, rows = walk.statistic(best), walk.oracle.effective_rows
     errors = [sampling_error(program, limit.metric, made, rows) for limit in program.limits]
-    # The price of missing a limit by one standard error.
-    price = settings.price * unit(program.value(best.u))
-    price *= max(
-        error / unit(limit.constraint.limit) for error, limit in zip(errors, program.limits, strict=True)
-    )
+    relative = [e / unit(limit.constraint.limit) for e, limit in zip(errors, program.limits, strict=True)]
+    price = (
+        settings.price * unit(program.value(best.u)) * max(relative)
+    )  # of missing a limit by a standard error
     start = replace(best, weights=best.table(len(program.axes.cells)))
-    found: dict[float, tuple[float, Program, Iterate]] = {}
+    found: list[tuple[float, Program, Iterate]] = []
 
     def cost(room: float) -> float:
         """Return the value of the best mixture with this much room, plus the price of its expected violation."""
@@ -52,14 +51,14 @@ def with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> It
         if mixture is None or program.value(mixture.u) > worst:
             return np.inf
         total = program.value(mixture.u) + price * mean_excess(room)
-        found[room] = total, tighter, mixture
+        found.append((total, tighter, mixture))
         return total
 
     cost(0.0)
     golden_section(cost, settings.room, settings.looks)
     if not found:
         return best
-    _, tighter, mixture = min(found.values(), key=lambda entry: entry[0])
+    _, tighter, mixture = min(found, key=lambda entry: entry[0])
     return fewer_rules(tighter, walk, mixture, walk.tol)
 
 
