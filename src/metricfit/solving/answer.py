@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from metricfit.calibration import Calibration
 from metricfit.data.layout import expand
 from metricfit.methods import Iterate, Walk
 from metricfit.methods.base import Standing
-from metricfit.oracles.base import OracleBase, mixed
+from metricfit.oracles.base import OracleBase, Vertex, mixed
 from metricfit.oracles.retrain import constant
 from metricfit.policy import Policy, Rule
 from metricfit.policy.derandomise import deterministic
@@ -55,12 +56,9 @@ class Answer:
 
     def plugin_policy(self) -> Policy:
         """Return an exact answer as a policy."""
-        walk = self.walk
-        rules = tuple(
-            tuple(Rule(float(row[t]), walk.vertices[t].loss[a]) for t in np.flatnonzero(row))
-            for a, row in enumerate(self.mixture.weights)
+        return policy_of(
+            self.walk.program, self.walk.vertices, self.mixture.weights, self.walk.oracle.calibration
         )
-        return Policy(walk.program.axes, walk.program.layout, rules, calibration=walk.oracle.calibration)
 
     def model_policy(self) -> ModelPolicy:
         """Return an exact answer as a policy over the models of its rules."""
@@ -82,6 +80,17 @@ class Answer:
         used = np.flatnonzero(weights.any(axis=0))
         losses = np.stack([walk.vertices[t].loss for t in used])
         return walk.oracle.confusion(losses, weights[:, used], walk.program.layout)
+
+
+def policy_of(
+    program: Program, vertices: list[Vertex], weights: FloatArray, calibration: Calibration | None
+) -> Policy:
+    """Return the policy that mixes the rules of some vertices with weights (cells, vertices)."""
+    rules = tuple(
+        tuple(Rule(float(row[t]), vertices[t].loss[a]) for t in np.flatnonzero(row))
+        for a, row in enumerate(weights)
+    )
+    return Policy(program.axes, program.layout, rules, calibration=calibration)
 
 
 def with_single(program: Program, oracle: OracleBase, policy: Policy) -> tuple[Policy, FloatArray | None]:
