@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 import metricfit as mf
 from metricfit.kernels.scan import Scan
+from metricfit.methods import Bisection, Walk, run
+from metricfit.methods.dual.pruning import mixture
 from metricfit.methods.search.lines import cheapest, smoothed
 from metricfit.oracles import PluginOracle, Rows
+from metricfit.problem import Problem
 
 
 def crooked(rows: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -113,3 +116,21 @@ def test_a_class_that_no_priced_rule_decides_is_not_given_up():
     a = np.linspace(0.001, 0.999, 999)
     best = (3 / (2 / (1 - a) + 1 / a)).max()
     assert result.value >= best - 1e-3
+
+
+@pytest.mark.parametrize("seed", [2, 7, 14])
+def test_prices_of_bisection_are_what_a_unit_of_slack_gains(seed):
+    """The prices belong to the mixture whose rules were scanned last, not to the last level that bisection tried."""
+    random = np.random.default_rng(seed)
+    y = random.choice(3, 400, p=[0.5, 0.3, 0.2])
+    proba = np.exp(random.normal(size=(400, 3)) + 1.2 * np.eye(3)[y])
+    oracle = PluginOracle(Rows.of(proba / proba.sum(axis=1, keepdims=True), y))
+
+    def program(limit):
+        limits = [mf.coverage(0) <= limit, mf.recall(1) >= 0.5]
+        return Problem.of("f1(0)", limits).bind(oracle.axes, oracle.margins)
+
+    walk, slack = Walk(program(0.3), oracle), 1e-5
+    outcome = run(Bisection(), walk.program, walk)
+    worse, better = (walk.program.value(mixture(program(0.3 + s), walk).u) for s in (-slack, slack))
+    assert outcome.best.multipliers[0] == pytest.approx((worse - better) / (2 * slack), rel=1e-4)

@@ -11,7 +11,7 @@ from scipy.stats import norm
 import metricfit as mf
 from metricfit.methods import Guided
 from metricfit.methods.base import Walk
-from metricfit.methods.search.room import counted, sampling_error, stricter, with_room
+from metricfit.methods.search.room import sampling_error, stricter, with_room
 from metricfit.methods.search.settings import Settings
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.problem import Problem
@@ -44,7 +44,9 @@ def test_the_error_of_a_precision_is_that_of_a_share(other):
     assert walk.program.layout == ("full" if other else "diagonal")
     decided = (proba * [1.0, 1.5, 1.0]).argmax(axis=1) == 2
     share = (y[decided] == 2).mean()
-    found = sampling_error(walk.program, walk.program.limits[0].metric, counted(walk, walk.single(0)), len(y))
+    found = sampling_error(
+        walk.program, walk.program.limits[0].metric, walk.statistic(walk.single(0)), len(y)
+    )
     assert found == pytest.approx(np.sqrt(share * (1 - share) / decided.sum()), rel=1e-9)
 
 
@@ -67,7 +69,7 @@ def test_room_costs_no_more_than_it_may(spent):
     found = with_room(walk, best, program.value(best.u) + spent, Settings())
     assert program.value(found.u) <= program.value(best.u) + spent + 1e-4
     assert program.violation(found.u) <= 1e-9
-    error = sampling_error(program, program.limits[0].metric, counted(walk, best), 900)
+    error = sampling_error(program, program.limits[0].metric, walk.statistic(best), 900)
     assert program.violation(found.u) <= -error * {0.0: 0.0, 0.003: 0.2, 0.02: 0.6}[spent]
 
 
@@ -79,7 +81,7 @@ def test_room_is_bought_where_it_is_worth_its_price(price):
     kept = [place for place in range(5) if program.excess(walk.vectors[place]) <= 0]
     best = walk.single(min(kept, key=lambda place: program.value(walk.vectors[place])))
     found = with_room(walk, best, np.inf, replace(Settings(), price=price))
-    error = sampling_error(program, program.limits[0].metric, counted(walk, best), 900)
+    error = sampling_error(program, program.limits[0].metric, walk.statistic(best), 900)
 
     def cost(u):
         room = -program.violation(u) / error

@@ -137,11 +137,10 @@ def test_a_search_whose_answer_is_only_judged_is_as_good_without_few_rules():
     oracle = PluginOracle(Rows.of(proba, y, sensitive_features=group), "model")
     problem = Problem.of("g_mean", [mf.demographic_parity(over="group") <= 0.02])
     few, many = (search(problem, oracle, Options(), simple=simple) for simple in (True, False))
-    assert sum(map(len, few.policy.rules)) < sum(map(len, many.policy.rules))
-    program = many.walk.program
-    assert program.excess(many.u) <= 1e-7
-    assert program.value(many.u) <= program.value(few.u) + 1e-6
-    assert program.value(few.u) - few.outcome.bound <= 1e-4
+    assert sum(map(len, few.answer.plugin_policy().rules)) < sum(map(len, many.answer.plugin_policy().rules))
+    assert many.answer.walk.program.excess(many.answer.mixture.u) <= 1e-7
+    assert many.answer.value <= few.answer.value + 1e-6
+    assert few.answer.value - few.outcome.bound <= 1e-4
 
 
 def test_folds_fit_what_was_chosen_on_all_rows(monkeypatch):

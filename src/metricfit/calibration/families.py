@@ -72,8 +72,7 @@ class Point:
         mask = family.mask(self.core, settings)
         gradient, hessian = self.derivatives
         step = mask.step(gradient, hessian, self.params)
-        promise = -0.5 * float(mask.slope(gradient, self.params) @ step[mask.free])
-        return mask.freedom(hessian), promise
+        return mask.freedom(hessian), mask.promise(gradient, self.params, step)
 
     def within(self, richer: Core) -> Point:
         """Return the parameters of a richer core that are equivalent to this steepness and these biases."""

@@ -228,6 +228,10 @@ class Mask:
         step[self.free] = self._solve(hessian, -self.slope(gradient, params))
         return step
 
+    def promise(self, gradient: FloatArray, params: FloatArray, step: FloatArray) -> float:
+        """Return the gain in penalised loss to expect of Newton's step."""
+        return -0.5 * float(self.slope(gradient, params) @ step[self.free])
+
     def freedom(self, hessian: FloatArray) -> float:
         """Return the effective number of free parameters: each counts by how far the rows, not the ridge, decide it."""
         if len(hessian) == 2:
@@ -289,7 +293,7 @@ def minimise(
         if turn:
             gradient, hessian = core.derivatives(q)
         step = mask.step(gradient, hessian, params)
-        promise = -0.5 * float(mask.slope(gradient, params) @ step[mask.free])
+        promise = mask.promise(gradient, params, step)
         for _ in range(HALVINGS):
             trial = params + step
             losses, trial_q = evaluate(core.logits(trial), data.labels)

@@ -13,10 +13,10 @@ from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.dual.pruning import Pruned, mixture
 from metricfit.methods.gda import GDA
 from metricfit.methods.master.columns import Columns
-from metricfit.methods.master.generation import best_mixture, generate
+from metricfit.methods.master.generation import generate
 from metricfit.methods.master.master import Master
 from metricfit.methods.master.ratio_level import level_goal
-from metricfit.methods.search.lines import Lines
+from metricfit.methods.search.lines import improved_mixtures
 from metricfit.problem import Program
 
 # A level whose inner problem is known to have a minimum this close to zero counts as not beaten.
@@ -120,7 +120,8 @@ class Bisection(Pruned):
             if not beaten:
                 low = level
         if not walk.oracle.exact and walk.oracle.sample() is not None:
-            yield from scanned(program, walk, columns, best)
+            master, alpha = Master(program, walk), columns.alpha(best.weights)
+            yield from improved_mixtures(program, walk, master, columns, alpha)
 
     def _published(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Algorithm 8 to the letter, except for the corrected test: Algorithm 6 solves the problem of each level."""
@@ -142,23 +143,6 @@ class Bisection(Pruned):
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
         """Return the best mixture of all rules found, with the prices of the constraints."""
         return super().finish(program, walk, best) if program.limits else best
-
-
-def scanned(program: Program, walk: Walk, columns: Columns, best: Iterate) -> Iterator[Iterate]:
-    """Yield mixtures whose rules are improved by exact scans of their weights.
-
-    On counted labels the oracle's answer need not be the cheapest rule, so that better ones may be left to find.
-    """
-    master, lines, alpha = Master(program, walk), Lines(walk), columns.alpha(best.weights)
-    while True:
-        solution = best_mixture(master, columns, alpha)
-        yield Iterate(columns.weights(solution.alpha, len(walk.vertices)), solution.u)
-        slope, _ = program.tangent(solution.u, solution.multipliers, solution.theta)
-        value = program.value(solution.u)
-        place = lines.next(columns, solution.alpha, program.loss(slope), value)
-        if place is None:
-            return
-        alpha = np.append(solution.alpha, np.zeros(columns.add(place, walk.vertices[place])))
 
 
 def _between(low: float, high: float) -> float:

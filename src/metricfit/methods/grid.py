@@ -79,8 +79,7 @@ class Grid(Pruned):
 
     def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
         """Mix the rules tried if the problem is convex and either has constraints or ``mixed`` asks for it."""
-        convex = program.convex_limits and (program.curvature.is_convex or program.quasiconvex)
-        mixed = convex and (program.limits or self.mixed)
+        mixed = program.mixable and (program.limits or self.mixed)
         return super().finish(program, walk, best) if mixed else best
 
 

@@ -31,10 +31,11 @@ ROUNDING = 1e-6
 class Judged(NamedTuple):
     """A mixture of the guiding problem, seen by labels and by probabilities.
 
-    ``made`` and ``u`` are its statistic and confusion vector by labels; ``expected`` is its vector in the guiding
-    problem, whose counts were multiplied by ``factor``.
+    ``mixture`` are its weights (cells, vertices of the walk), ``made`` and ``u`` its statistic and confusion vector by
+    labels; ``expected`` is its vector in the guiding problem, whose counts were multiplied by ``factor``.
     """
 
+    mixture: FloatArray
     made: FloatArray
     u: FloatArray
     expected: FloatArray
@@ -59,9 +60,7 @@ class Guide:
     def __init__(self, program: Program, walk: Walk, soft: OracleBase, settings: Settings) -> None:
         self.labels, self.walk, self.soft, self.settings = program, walk, soft, settings
         self.program = program.problem.bind(program.axes, soft.margins)
-        generates = ColumnGeneration().refusal(self.program) is None
-        self.method: Method = ColumnGeneration() if generates else Local(tries=1)
-        self.agreed = False
+        self.method: Method = ColumnGeneration() if self.program.mixable else Local(tries=1)
         self.last: Judged | None = None
         # If the walk has rules, such as those of a neighbouring problem, the guiding problem needs few others.
         given = walk.beside(self.program, soft)
@@ -82,16 +81,10 @@ class Guide:
                 self.walk.guide = outcome
             if self.program.value(outcome.best.u) >= self.program.highest_value - self.walk.tol:
                 return  # with these limits every mixture is worst, and which of them is returned means nothing
-            mixture = self._counted(weights)
-            self.last = self._judged(mixture, outcome, factor)
-            self.agreed = self._agree(self.last)
-            yield Iterate(mixture, self.last.u, multipliers=self._prices(outcome.best), final=True)
-            following = label_factor(
-                self.last.made,
-                mixed(self.known, weights),
-                self.program.layout,
-                self.walk.oracle.effective_rows,
-            )
+            now = self.last = self._judged(outcome, weights, factor)
+            yield Iterate(now.mixture, now.u, multipliers=self._prices(outcome.best), final=True)
+            rows, by_proba = self.walk.oracle.effective_rows, mixed(self.known, weights)
+            following = label_factor(now.made, by_proba, self.program.layout, rows)
             if np.abs(following / factor - 1).max() <= self.settings.factor_change:
                 return
             factor = following
@@ -113,9 +106,11 @@ class Guide:
             over = missed > FEASIBLE
             broken, kept = np.where(over, moves, broken), np.where(over, kept, moves)
             between = np.isfinite(kept - broken) & (kept > broken)
-            near = between & (kept - broken <= self.settings.missed)
-            further = np.where(between, np.where(near, kept, (broken + kept) / 2), moves + left)
-            further = np.where(over & ~between, moves + missed + PUSH, further)
+            further = np.select(
+                [between & (kept - broken <= self.settings.missed), between, over],
+                [kept, (broken + kept) / 2, moves + missed + PUSH],
+                moves + left,
+            )
             if np.array_equal(further, moves):
                 return
             moves = further
@@ -126,15 +121,15 @@ class Guide:
                 outcome, weights = self._solved(harder, now.factor, 1)
             except InfeasibleError:
                 return
-            mixture = self._counted(weights)
-            now = self._judged(mixture, outcome, now.factor)
+            now = self._judged(outcome, weights, now.factor)
             if self._missed(now, moves)[0].max() <= FEASIBLE or self.labels.excess(now.u) > FEASIBLE:
-                yield Iterate(mixture, now.u, final=True)
+                yield Iterate(now.mixture, now.u, final=True)
 
-    def _judged(self, mixture: FloatArray, outcome: Outcome, factor: FloatArray) -> Judged:
-        """Return a mixture as seen by labels and by probabilities."""
+    def _judged(self, outcome: Outcome, weights: FloatArray, factor: FloatArray) -> Judged:
+        """Return a mixture of the known rules as seen by labels and by probabilities."""
+        mixture = self._counted(weights)
         made = mixed(self.walk.vertices, mixture)
-        return Judged(made, self.labels.vector(made), outcome.best.u, factor)
+        return Judged(mixture, made, self.labels.vector(made), outcome.best.u, factor)
 
     def _missed(self, now: Judged, moves: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return by how much each limit is missed, and the move (<= 0) that loosens it where it binds but has room.
@@ -153,13 +148,15 @@ class Guide:
             left.append(min(missed[-1], 0.0) if by_proba + move >= -self.settings.missed else 0.0)
         return np.array(missed), np.array(left)
 
-    def _agree(self, last: Judged) -> bool:
-        """Return whether labels and probabilities give every constraint the same value, as for shares of decisions.
+    @property
+    def agreed(self) -> bool:
+        """Whether labels and probabilities give every constraint the same value, as they do shares of decisions.
 
         An undefined rate, such as the precision of a class that is never decided, is no agreement. Neither are rates
         that are close by chance: then a slightly different limit would be answered in another way.
         """
-        return all(
+        last = self.last
+        return last is not None and all(
             abs(one.value(last.u) - other.value(last.expected)) <= ROUNDING
             for one, other in zip(self.labels.limits, self.program.limits, strict=True)
         )
@@ -198,8 +195,7 @@ class Guide:
         if outcome.status == "stopped":  # only the user can have stopped it
             raise KeyboardInterrupt
         self.known = [replace(vertex, statistic=vertex.statistic / factor) for vertex in trial.vertices]
-        weights = np.zeros((len(program.axes.cells), len(self.known)))
-        weights[:, : outcome.best.weights.shape[-1]] = np.atleast_2d(outcome.best.weights)
+        weights = outcome.best.table(len(program.axes.cells), len(self.known))
         weights[weights < LIGHT] = 0.0
         return outcome, weights / weights.sum(axis=1, keepdims=True)
 

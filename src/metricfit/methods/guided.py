@@ -16,14 +16,14 @@ from metricfit.methods.local import Local, mixed_within
 from metricfit.methods.master import feasibility
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.fewer_rules import fewer_rules
-from metricfit.methods.master.generation import best_mixture
 from metricfit.methods.master.master import Master
-from metricfit.methods.search.coordinate import FIRST, NEAR, Stage, polish, weights_of
-from metricfit.methods.search.corrective import descend_within, merit
-from metricfit.methods.search.lines import Lines, trust_in
+from metricfit.methods.search.coordinate import NEAR, Stage, count_of_weights, polish
+from metricfit.methods.search.corrective import descend_within
+from metricfit.methods.search.lines import improved_mixtures, trust_in
+from metricfit.methods.search.merit import FIRST, by_merit
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.settings import SETTINGS, Settings
-from metricfit.methods.starts import argmax_loss, plain_losses
+from metricfit.methods.starts import plain_losses
 from metricfit.problem import Program
 
 # Stages of the polish: violations cost little at first, so that a rule can leave the feasible set and return elsewhere.
@@ -99,98 +99,62 @@ class Guided(Method):
             yield walk.single(guide.ask(loss))
         if free is not None:
             yield walk.single(free)
-        weights = weights_of(program, walk, argmax_loss(program))
-        if not program.by_cell and len(weights) <= self.settings.most_weights:
+        if not program.by_cell and count_of_weights(walk) <= self.settings.most_weights:
             yield from self._polished(program, walk)
         yield from self._mixed(program, walk)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Drop superfluous rules, but none of the guide's mixtures: to choose among those by labels would overfit."""
-        convex = ColumnGeneration().refusal(program) is None
         mixed = best.weights.ndim == 2 and not best.final
-        return fewer_rules(program, walk, best, slack) if convex and mixed else best
+        return fewer_rules(program, walk, best, slack) if program.mixable and mixed else best
 
     def _polished(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Improve the best single rules weight by weight: by labels and probabilities, at the end by labels alone."""
         profile, rows = Profile(program), walk.oracle.sample()
         trust = 0.0 if rows is None else trust_in(rows, self.settings)
-
-        def best(penalty: float, count: int) -> list[int]:
-            return sorted(range(len(walk.vertices)), key=lambda t: merit(program, walk.vectors[t], penalty))[
-                :count
-            ]
-
-        for place in best(1.0, self.settings.polished):
+        for place in by_merit(walk, range(len(walk.vertices)), 1.0)[: self.settings.polished]:
             yield from polish(program, walk, profile, place, BROAD, trust)
-        for place in best(FIRST, 1):
-            yield from polish(program, walk, profile, place, CLOSE)
+        best = by_merit(walk, range(len(walk.vertices)), FIRST)[0]
+        yield from polish(program, walk, profile, best, CLOSE)
 
     def _mixed(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Yield the best mixtures by labels; pricing their multipliers and scanning lines adds rules to those found."""
-        if ColumnGeneration().refusal(program) is not None:
-            if program.convex_limits:
-                try:
-                    yield from descend_within(program, walk, Profile(program))
-                except InfeasibleError:
-                    found = self._reached_along_lines(program, walk, Columns(program, walk.vertices))
-                    if found is None:
-                        raise
-                    yield found
-            elif min(map(program.excess, walk.vectors)) > FEASIBLE:
-                yield from mixed_within(program, walk, Profile(program), self.settings.polished)
-            return
-        columns, master = Columns(program, walk.vertices), Master(program, walk)
-        start: Iterate | None = None
-        if program.limits:
-            try:
-                for start in feasibility.reach(program, walk, columns, master):
-                    yield start
-            except InfeasibleError:
-                start = self._reached_along_lines(program, walk, columns)
-                if start is None:
-                    raise
+        """Yield mixtures of the rules found that are ever better by labels."""
+        columns = Columns(program, walk.vertices)
+        if program.mixable:
+            start, master = None, Master(program, walk)
+            reached = feasibility.reach(program, walk, columns, master) if program.limits else iter(())
+            for start in self._or_along_lines(reached, program, walk, columns):
                 yield start
-        lines, priced = Lines(walk, self.settings), 0
-        alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
-        solution = None
-        while True:
-            solution = best_mixture(master, columns, alpha, solution)
-            prices = tuple(mu * solution.scale for mu in solution.multipliers)
-            yield Iterate(columns.weights(solution.alpha, len(walk.vertices)), solution.u, multipliers=prices)
-            slope, _ = program.tangent(solution.u, solution.multipliers, solution.theta)
-            place, before = None, len(columns)
-            if priced < self.settings.pricings:
-                place, priced = walk.call(slope), priced + 1
-            else:
-                place = lines.next(columns, solution.alpha, program.loss(slope), program.value(solution.u))
-            if place is None:
-                return
-            if not columns.add(place, walk.vertices[place]):  # pricing finds no new rule any more
-                priced = self.settings.pricings
-            alpha = np.append(solution.alpha, np.zeros(len(columns) - before))
+            alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
+            yield from improved_mixtures(
+                program, walk, master, columns, alpha, self.settings, self.settings.pricings
+            )
+        elif program.convex_limits:
+            within = descend_within(program, walk, Profile(program))
+            yield from self._or_along_lines(within, program, walk, columns)
+        elif min(map(program.excess, walk.vectors)) > FEASIBLE:
+            yield from mixed_within(program, walk, Profile(program), self.settings.polished)
 
-    def _reached_along_lines(self, program: Program, walk: Walk, columns: Columns) -> Iterate | None:
-        """Return a mixture that keeps all constraints, or None if exact scans of the labels find none either.
+    def _or_along_lines(
+        self, reached: Iterator[Iterate], program: Program, walk: Walk, columns: Columns
+    ) -> Iterator[Iterate]:
+        """Yield iterates; where they end because no mixture keeps the constraints, look for one along lines.
 
         Pricing finds the cheapest rule by probabilities. With counted labels another one may be cheaper, even of two
         classes, where a scan of one weight looks at every threshold. So here lines are not smoothed. Weights of single
         cells are left to a direct search.
         """
-        if program.by_cell:
-            return None
-        first = feasibility.phase_one(program, program.limits)
-        master, solution, alpha = Master(first, walk), None, np.ones(len(columns))
-        lines = Lines(
-            walk, replace(self.settings, smooth=0.0, trust=0.0, near=ANYWHERE, lines=LINES_TO_LIMITS)
-        )
-        while True:
-            solution = best_mixture(master, columns, alpha, solution)
-            weights = columns.weights(solution.alpha, len(walk.vertices))
-            if program.excess(solution.u) <= FEASIBLE:
-                return Iterate(weights, solution.u)
-            slope, _ = first.tangent(solution.u, solution.multipliers, solution.theta)
-            place = lines.next(columns, solution.alpha, first.loss(slope), first.value(solution.u))
-            before = len(columns)
-            if place is None or not columns.add(place, walk.vertices[place]):
-                return None
-            alpha = np.append(solution.alpha, np.zeros(len(columns) - before))
+        try:
+            yield from reached
+        except InfeasibleError:
+            if program.by_cell:
+                raise
+            first = feasibility.phase_one(program, program.limits)
+            exact = replace(self.settings, smooth=0.0, trust=0.0, near=ANYWHERE, lines=LINES_TO_LIMITS)
+            nearer = improved_mixtures(
+                first, walk, Master(first, walk), columns, np.ones(len(columns)), exact
+            )
+            found = next((each for each in nearer if program.excess(each.u) <= FEASIBLE), None)
+            if found is None:
+                raise
+            yield Iterate(found.weights, found.u)

@@ -15,15 +15,15 @@ from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
 from metricfit.methods.search.coordinate import (
     CLOSING,
     CONSTRAINED,
-    FIRST,
     FREE,
     by_share,
+    count_of_weights,
     polish,
-    weights_of,
 )
-from metricfit.methods.search.corrective import descend, descend_within, merit, merits
+from metricfit.methods.search.corrective import descend, descend_within
 from metricfit.methods.search.guard import warn_if_few
 from metricfit.methods.search.linearised import mix_within
+from metricfit.methods.search.merit import FIRST, by_merit, merit, merits
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.relaxation import bound_of_ratios
 from metricfit.methods.search.settings import SETTINGS
@@ -101,19 +101,17 @@ class Local(Method):
         random = np.random.default_rng(walk.seed if walk.seed is not None else 0)
         within = bool(program.limits) and program.convex_limits
         if self.warn:
-            warn_if_few(walk.oracle, len(weights_of(program, walk, argmax_loss(program))))
+            warn_if_few(walk.oracle, count_of_weights(walk))
         starts = [_best(program, walk)] if walk.vertices else []
         for loss in self._losses(program, walk, random):
             starts.append(walk.ask(loss))
             yield walk.single(starts[-1])
-        starts = sorted(dict.fromkeys(starts), key=lambda t: merit(program, walk.vectors[t]))
+        starts = by_merit(walk, dict.fromkeys(starts))
         candidates = starts if within else []
         for start in [] if within else starts[: max(tries, 1)]:
             first = len(walk.vertices)
             yield from descend(program, walk, profile, start)
-            candidates.append(
-                min([start, *range(first, len(walk.vertices))], key=lambda t: merit(program, walk.vectors[t]))
-            )
+            candidates.append(by_merit(walk, [start, *range(first, len(walk.vertices))])[0])
         if walk.oracle.exact:
             yield Iterate(np.ones(1), walk.vectors[0], bound_of_ratios(program, walk))
         if program.limits:
@@ -176,19 +174,15 @@ class Local(Method):
         tries: int,
     ) -> Iterator[Iterate]:
         """Polish the best starts, then randomly changed copies of the best rule; at the end scan its weights fully."""
-        starts = sorted(starts, key=lambda t: merit(program, walk.vectors[t]))
+        starts = by_merit(walk, starts)
         trust = 0.0 if program.limits or walk.oracle.exact else self.trust
         for attempt in range(tries):
             if attempt < len(starts):
                 place = starts[attempt]
             else:
+                kick = KICKS[(attempt - len(starts)) % len(KICKS)] * _kicks(program, walk, random)
                 loss = walk.vertices[_best(program, walk)].loss
-                place = walk.ask(
-                    program.even(
-                        loss
-                        * np.exp(KICKS[(attempt - len(starts)) % len(KICKS)] * _kicks(program, walk, random))
-                    )
-                )
+                place = walk.ask(program.even(loss * np.exp(kick)))
             yield from polish(program, walk, profile, place, CONSTRAINED if program.limits else FREE, trust)
         if tries and not trust:
             yield from polish(program, walk, profile, _best(program, walk), CLOSING)

@@ -19,6 +19,7 @@ here, its exports keep too. See `metricfit.policy.near_ties`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import chain, islice, permutations
 
 import numpy as np
@@ -72,74 +73,106 @@ def deterministic(
     """
     if not _needed(program, rows, mixtures):
         return [None] * len(mixtures), None
-    cells = [Cell(program, rows, soft, a, losses) for a, (_, losses) in enumerate(mixtures)]
-    first = [losses[int(np.argmax(weights))] for weights, losses in mixtures]
-    chosen = list(first)
-    # All cells start with their mixtures, so that each rule is chosen while the cells after it are still mixed.
-    shares = [
-        sum(w * share for w, share in zip(weights, cell.pure, strict=True))
-        for (weights, _), cell in zip(mixtures, cells, strict=True)
-    ]
-    total = program.constant + sum(shares)
-
-    def ranks(points: FloatArray) -> list[Rank]:
-        missed, value = program.violations(points), program.objective.value(points)[:, 0]
-        return list(zip(np.where(missed > 1e-9, missed, 0.0).tolist(), value.tolist(), strict=True))
-
-    def rank(u: FloatArray) -> Rank:
-        return ranks(u[None])[0]
-
-    mixed = [a for a, (weights, _) in enumerate(mixtures) if len(weights) > 1]
-    for sweep in range(SWEEPS if len(mixed) > 1 else 1):  # a single cell would be searched the same way again
-        before = rank(total)
-        for a in mixed:
-            weights, losses = mixtures[a]
-            rest = total - shares[a]
-
-            def ranked(some: FloatArray, cell: Cell = cells[a], rest: FloatArray = rest) -> list[Rank]:
-                return ranks(rest + cell.shares(some))
-
-            known = None if sweep == 0 else (ranked(chosen[a][None])[0], chosen[a])
-            chosen[a] = _best(losses, weights, ranked, known)
-            shares[a] = cells[a].share(chosen[a])
-            total = rest + shares[a]
-        if sweep and not rank(total) < before:
-            break
-    for a, cell in enumerate(cells):
-        rest = total - shares[a]
-        chosen[a], shares[a] = cell.cleared(chosen[a], rest, ranks)
-        total = rest + shares[a]
-    kept = rank(total), list(chosen), total
-    listed: dict[int, tuple[FloatArray, Moves]] = {}  # the moves of each cell's rule, until it changes
-    for toll in () if soft or sampled else TOLLS:
-
-        def merits(points: FloatArray, toll: float = toll) -> list[Rank]:
-            if np.isinf(toll):
-                return ranks(points)
-            broken = np.maximum(program.violations(points), 0.0)
-            return [
-                (0.0, merit) for merit in (program.objective.value(points)[:, 0] + toll * broken).tolist()
-            ]
-
-        for a in mixed:
-            if a not in listed or listed[a][0] is not chosen[a]:
-                listed[a] = chosen[a], cells[a].moves(chosen[a])
-            moves, changes = listed[a][1]
-            if not moves:
-                continue
-            tried = merits(total + changes)
-            loss, share = cells[a].moved(chosen[a], *moves[tried.index(min(tried))])
-            after = total - shares[a] + share
-            if merits(after[None]) < merits(total[None]):
-                chosen[a], shares[a], total = loss, share, after
-        if rank(total) < kept[0]:
-            kept = rank(total), list(chosen), total
+    choice = Choice(program, rows, soft, mixtures)
+    start = list(choice.losses)
+    choice.between_rules()
+    choice.clear_of_ties()
+    found, u = (choice.losses, choice.u) if soft or sampled else choice.with_moved_columns()
     # What a cell with one rule chose is that rule itself, unless near ties had to be cleared.
     alone = [
-        None if loss is start and len(weights) == 1 else loss
-        for loss, start, (weights, _) in zip(kept[1], first, mixtures, strict=True)
+        None if loss is first and len(weights) == 1 else loss
+        for loss, first, (weights, _) in zip(found, start, mixtures, strict=True)
     ]
-    return alone, kept[2]
+    return alone, u
+
+
+class Choice:
+    """One rule for each cell, at first the heaviest of its mixture, and what each cell adds to u.
+
+    All cells start with what their mixtures add, so that each rule is chosen while the cells after it are still mixed.
+    """
+
+    def __init__(
+        self, program: Program, rows: Rows, soft: bool, mixtures: list[tuple[FloatArray, FloatArray]]
+    ) -> None:
+        self.program, self.mixtures = program, mixtures
+        self.cells = [Cell(program, rows, soft, a, losses) for a, (_, losses) in enumerate(mixtures)]
+        self.losses = [losses[int(np.argmax(weights))] for weights, losses in mixtures]
+        self.shares = [
+            sum(w * share for w, share in zip(weights, cell.pure, strict=True))
+            for (weights, _), cell in zip(mixtures, self.cells, strict=True)
+        ]
+        self.u = program.constant + sum(self.shares)
+        self.mixed = [a for a, (weights, _) in enumerate(mixtures) if len(weights) > 1]
+
+    def between_rules(self) -> None:
+        """Choose the best rule of each cell on the lines between the rules of its mixture, then once more."""
+        for sweep in range(
+            SWEEPS if len(self.mixed) > 1 else 1
+        ):  # a single cell would be searched the same again
+            before = self.rank
+            for a in self.mixed:
+                weights, losses = self.mixtures[a]
+                ranked = partial(self._ranked, a)
+                known = (ranked(self.losses[a][None])[0], self.losses[a]) if sweep else None
+                loss = _best(losses, weights, ranked, known)
+                self._take(a, loss, self.cells[a].share(loss))
+            if sweep and not self.rank < before:
+                break
+
+    def clear_of_ties(self) -> None:
+        """Move each rule until no row is near a tie under it."""
+        for a, cell in enumerate(self.cells):
+            self._take(a, *cell.cleared(self.losses[a], self._without(a), self._ranks))
+
+    def with_moved_columns(self) -> tuple[list[FloatArray], FloatArray]:
+        """Move columns of the rules as long as that helps; return the best rules, and their u."""
+        kept = self.rank, list(self.losses), self.u
+        listed: dict[int, tuple[FloatArray, Moves]] = {}  # the moves of each cell's rule, until it changes
+        for toll in TOLLS:
+            for a in self.mixed:
+                if a not in listed or listed[a][0] is not self.losses[a]:
+                    listed[a] = self.losses[a], self.cells[a].moves(self.losses[a])
+                moves, changes = listed[a][1]
+                if not moves:
+                    continue
+                tried = self._merits(self.u + changes, toll)
+                loss, share = self.cells[a].moved(self.losses[a], *moves[tried.index(min(tried))])
+                after = self._without(a) + share
+                if self._merits(after[None], toll) < self._merits(self.u[None], toll):
+                    self._take(a, loss, share)
+            if self.rank < kept[0]:
+                kept = self.rank, list(self.losses), self.u
+        return kept[1:]
+
+    @property
+    def rank(self) -> Rank:
+        """How good all cells together are."""
+        return self._ranks(self.u[None])[0]
+
+    def _without(self, a: int) -> FloatArray:
+        return self.u - self.shares[a]
+
+    def _take(self, a: int, loss: FloatArray, share: FloatArray) -> None:
+        self.u = self._without(a) + share
+        self.losses[a], self.shares[a] = loss, share
+
+    def _ranked(self, a: int, losses: FloatArray) -> list[Rank]:
+        """Return how good all cells together are with each of some rules in one cell."""
+        return self._ranks(self._without(a) + self.cells[a].shares(losses))
+
+    def _ranks(self, points: FloatArray) -> list[Rank]:
+        missed, value = self.program.violations(points), self.program.objective.value(points)[:, 0]
+        return list(zip(np.where(missed > 1e-9, missed, 0.0).tolist(), value.tolist(), strict=True))
+
+    def _merits(self, points: FloatArray, toll: float) -> list[Rank]:
+        """Return ranks in which a violation has a price; with an infinite one, the usual ranks."""
+        if np.isinf(toll):
+            return self._ranks(points)
+        broken = np.maximum(self.program.violations(points), 0.0)
+        return [
+            (0.0, merit) for merit in (self.program.objective.value(points)[:, 0] + toll * broken).tolist()
+        ]
 
 
 def _needed(program: Program, rows: Rows, mixtures: list[tuple[FloatArray, FloatArray]]) -> bool:

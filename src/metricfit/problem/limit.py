@@ -17,8 +17,6 @@ from metricfit.types import FloatArray
 
 # A limit is out of reach if it is further than this beyond all values of its metric: rounding errors are smaller.
 OUT_OF_REACH = 1e-9
-
-
 # A constraint function that no rule brings further from zero than this is rescaled.
 SMALL_FUNCTION = 1e-4
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout, shape_of, statistic
 from metricfit.exceptions import NotConvex
-from metricfit.functions.expression import NO_THETA, Node, Theta, nodes_of
+from metricfit.functions.expression import NO_THETA, Entries, Node, Theta, nodes_of
 from metricfit.functions.levels import at_most
 from metricfit.functions.matrices import quick
 from metricfit.functions.nonlinear import Quotient
@@ -70,6 +70,16 @@ class Program:
     def convex_limits(self) -> bool:
         """Whether the feasible set of every constraint is convex."""
         return all(limit.node is not None for limit in self.limits)
+
+    @property
+    def entries(self) -> Entries:
+        """All entries of u, as a function of it."""
+        return Entries(0, self.low.size, self.low, self.high)
+
+    @property
+    def mixable(self) -> bool:
+        """Whether the best mixture of rules can be computed: objective and constraints have convex level sets."""
+        return self.convex_limits and (self.curvature.is_convex or self.quasiconvex)
 
     @property
     def bounds(self) -> tuple[Node, ...]:

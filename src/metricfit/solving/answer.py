@@ -1,15 +1,16 @@
-"""The policy that a walk ends with: its mixture of rules or models, and the deterministic rules."""
+"""The answer of a search: a mixture of the rules of a walk, the policy that it makes, and the deterministic rules."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from metricfit.calibration import Calibration
 from metricfit.data.layout import expand
 from metricfit.methods import Iterate, Walk
-from metricfit.oracles.base import OracleBase, mixed
+from metricfit.methods.base import Standing
+from metricfit.oracles.base import OracleBase, Vertex, mixed
 from metricfit.oracles.retrain import constant
 from metricfit.policy import Policy, Rule
 from metricfit.policy.derandomise import deterministic
@@ -18,26 +19,78 @@ from metricfit.problem import Program
 from metricfit.result import Deterministic
 from metricfit.types import FloatArray
 
+# Smaller weights in a mixture are set to 0.
+LIGHT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A mixture of the rules that a walk has found."""
+
+    walk: Walk
+    mixture: Iterate
+
+    @property
+    def value(self) -> float:
+        """Its objective, in minimisation."""
+        return self.walk.program.value(self.mixture.u)
+
+    @property
+    def standing(self) -> Standing:
+        """How good it is."""
+        return Standing.of(self.walk.program, self.mixture.u)
+
+    @property
+    def by_models(self) -> bool:
+        """Whether its rules are retrained models; plug-in rules otherwise."""
+        return any(vertex.rule is not None for vertex in self.walk.vertices)
+
+    def exact(self) -> Answer:
+        """Return it with weights (cells, vertices) that sum to 1 in each cell, none of them tiny, and their u."""
+        program, vertices = self.walk.program, self.walk.vertices
+        weights = self.mixture.table(len(program.axes.cells), len(vertices))
+        weights[weights < LIGHT] = 0.0
+        weights /= weights.sum(axis=1, keepdims=True)
+        u = program.vector(mixed(vertices, weights))
+        return Answer(self.walk, replace(self.mixture, weights=weights, u=u))
+
+    def plugin_policy(self) -> Policy:
+        """Return an exact answer as a policy."""
+        return policy_of(
+            self.walk.program, self.walk.vertices, self.mixture.weights, self.walk.oracle.calibration
+        )
+
+    def model_policy(self) -> ModelPolicy:
+        """Return an exact answer as a policy over the models of its rules."""
+        walk, weights, program = self.walk, self.mixture.weights, self.walk.program
+        kept = np.flatnonzero(weights.any(axis=0))
+        models = []
+        for t in kept:
+            vertex = walk.vertices[t]
+            always = int(np.argmin(expand(vertex.loss, program.layout, program.axes)[0, 0]))
+            models.append(constant(always) if vertex.rule is None else vertex.rule)
+        index = {int(t): m for m, t in enumerate(kept)}
+        mixtures = [[(float(row[t]), index[int(t)]) for t in np.flatnonzero(row)] for row in weights]
+        heaviest = [int(np.argmax(row[np.flatnonzero(row)])) for row in weights]
+        return ModelPolicy(program.axes, models, mixtures, heaviest)
+
+    def tensor(self) -> FloatArray:
+        """Return the confusion tensor of an exact answer."""
+        walk, weights = self.walk, self.mixture.weights
+        used = np.flatnonzero(weights.any(axis=0))
+        losses = np.stack([walk.vertices[t].loss for t in used])
+        return walk.oracle.confusion(losses, weights[:, used], walk.program.layout)
+
 
 def policy_of(
-    program: Program, walk: Walk, best: Iterate
-) -> tuple[Policy | ModelPolicy, FloatArray, FloatArray]:
-    """Return the mixture as a policy, with its exact weights (cells, vertices) and u."""
-    cells, count = len(program.axes.cells), len(walk.vertices)
-    weights = np.zeros((cells, count))
-    weights[:, : best.weights.shape[-1]] = np.atleast_2d(best.weights)
-    weights[weights < 1e-12] = 0.0
-    weights /= weights.sum(axis=1, keepdims=True)
-    used = [np.flatnonzero(row) for row in weights]
-    u = program.vector(mixed(walk.vertices, weights))
-    if any(vertex.rule is not None for vertex in walk.vertices):
-        heaviest = [int(np.argmax(weights[a, mixture])) for a, mixture in enumerate(used)]
-        return _model_policy(program, walk, weights, used, heaviest), weights, u
+    program: Program, vertices: list[Vertex], weights: FloatArray, calibration: Calibration | None
+) -> Policy:
+    """Return the policy that mixes the rules of some vertices with weights (cells, vertices)."""
     rules = tuple(
-        tuple(Rule(float(weights[a, t]), walk.vertices[t].loss[a]) for t in mixture)
-        for a, mixture in enumerate(used)
+        tuple(Rule(float(row[t]), vertices[t].loss[a]) for t in np.flatnonzero(row))
+        for a, row in enumerate(weights)
     )
-    return Policy(program.axes, program.layout, rules, calibration=walk.oracle.calibration), weights, u
+    return Policy(program.axes, program.layout, rules, calibration=calibration)
 
 
 def with_single(program: Program, oracle: OracleBase, policy: Policy) -> tuple[Policy, FloatArray | None]:
@@ -71,25 +124,3 @@ def alone_of(program: Program, u: FloatArray, mixed: float) -> Deterministic:
         tuple(limit.value(u) for limit in program.limits),
         max((limit.violation(u) for limit in program.limits), default=0.0),
     )
-
-
-def _model_policy(
-    program: Program, walk: Walk, weights: FloatArray, used: list[Any], places: list[int]
-) -> ModelPolicy:
-    """Return the mixture as a policy over the models of the vertices."""
-    kept = np.flatnonzero(weights.any(axis=0))
-    index = {int(t): m for m, t in enumerate(kept)}
-    models = []
-    for t in kept:
-        vertex = walk.vertices[t]
-        always = int(np.argmin(expand(vertex.loss, program.layout, program.axes)[0, 0]))
-        models.append(constant(always) if vertex.rule is None else vertex.rule)
-    mixtures = [[(float(weights[a, t]), index[int(t)]) for t in mixture] for a, mixture in enumerate(used)]
-    return ModelPolicy(program.axes, models, mixtures, places)
-
-
-def tensor_of(walk: Walk, weights: FloatArray, program: Program) -> FloatArray:
-    """Return the confusion tensor of a mixture (cells, vertices) of the walk's rules."""
-    used = np.flatnonzero(weights.any(axis=0))
-    losses = np.stack([walk.vertices[t].loss for t in used])
-    return walk.oracle.confusion(losses, weights[:, used], program.layout)

@@ -12,9 +12,10 @@ from metricfit.options import Options
 from metricfit.oracles import Oracle
 from metricfit.oracles.base import adapted
 from metricfit.policy import Policy
+from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
 from metricfit.result import Calibrated, Origin, Result, constraint_records
-from metricfit.solving.answer import alone_of, tensor_of, with_single
+from metricfit.solving.answer import alone_of, with_single
 from metricfit.solving.policy_search import search
 from metricfit.solving.provenance import judge_of, provenance_of
 from metricfit.trust.disagreement import warn_if_labels_disagree, warn_if_refuted
@@ -50,12 +51,13 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     if given.exact and not given.calibrates:
         warn_if_refuted(given)
     found = search(problem, given, options)
-    policy, alone, program, bound = found.policy, None, found.walk.program, found.outcome.bound
+    answer, walk, bound = found.answer, found.answer.walk, found.outcome.bound
+    program, value, known = walk.program, answer.value, bool(np.isfinite(bound))
+    policy: Policy | ModelPolicy = answer.model_policy() if answer.by_models else answer.plugin_policy()
+    alone = None
     if options.derandomise and isinstance(policy, Policy):
-        policy, alone = with_single(program, found.walk.oracle, policy)
-    tensor = tensor_of(found.walk, found.weights, program)
-    known = bool(np.isfinite(bound))
-    value = program.value(found.u)
+        policy, alone = with_single(program, walk.oracle, policy)
+    tensor = answer.tensor()
     result = Result(
         policy=cast(Policy, policy),  # a ModelPolicy has the same interface, on features
         confusion=Confusion((tensor / tensor.sum()).reshape(program.axes.seen.shape), program.axes.seen),
@@ -64,14 +66,14 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         gap=max(value - bound, 0.0) if known else float("inf"),
         certified=given.exact and known,
         status=found.outcome.status,
-        constraints=constraint_records(program, found.u, found.outcome.best.multipliers),
+        constraints=constraint_records(program, answer.mixture.u, found.outcome.best.multipliers),
         history=found.history,
-        n_oracle_calls=found.walk.budget.calls,
-        seconds=found.walk.budget.seconds,
+        n_oracle_calls=walk.budget.calls,
+        seconds=walk.budget.seconds,
         method=found.method.name,
         problem=str(problem),
         calibration=found.asked.report,
-        calibrated=None if found.walk.guide is None else Calibrated.of(program.sign, found.walk.guide),
+        calibrated=None if walk.guide is None else Calibrated.of(program.sign, walk.guide),
         deterministic=None if alone is None else alone_of(program, alone, value),
         origin=Origin(problem, given, found.asked, replace(options, start=None, callback=None, verbose=0)),
         _judge=judge_of(problem, given, policy),

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from metricfit.methods import Iterate, Walk
 from metricfit.methods.base import Exhausted, Standing
-from metricfit.oracles.base import Vertex, mixed
+from metricfit.oracles.base import mixed
 from metricfit.problem import Program
 from metricfit.problem.program import indifferent
+from metricfit.solving.answer import Answer
 from metricfit.types import BoolArray, FloatArray
 
 # By how much of a class's probability costs are lowered, in turn; the largest entry of a loss has the size 1. Larger is
@@ -25,24 +25,24 @@ LITTLE = (1e-3, 1e-5, 1e-7)
 ROUNDING = 1e-12
 
 
-def told_apart(walk: Walk, best: Iterate, left: float) -> Iterate:
-    """Return a mixture of which each rule takes the most probable of the classes between which it is indifferent.
+def told_apart(answer: Answer, left: float) -> Answer:
+    """Return an answer of which each rule takes the most probable of the classes between which it is indifferent.
 
-    It keeps the limits as the given mixture does, with weights (cells, vertices), and its value up to a tenth of the
-    tolerance, or to what is ``left`` of that. If there is none, the given mixture is returned.
+    It keeps the limits as the given answer does, with weights (cells, vertices), and its value up to a tenth of the
+    tolerance, or to what is ``left`` of that. If there is none, the given answer is returned.
     """
-    program, weights = walk.program, best.weights
+    walk, program, weights = answer.walk, answer.walk.program, answer.mixture.weights
     used = np.flatnonzero(weights.any(axis=0))
     losses = [program.even(walk.vertices[t].loss) for t in used]
     if not program.alike.any() or not any(_undecided(program, loss).any() for loss in losses):
-        return best
-    before, slack = Standing.of(program, best.u), max(min(left, walk.tol / 10), ROUNDING)
+        return answer
+    before, slack = answer.standing, max(min(left, walk.tol / 10), ROUNDING)
     for little in LITTLE:
         asked = [lowered(program, loss, little) for loss in losses]
         try:
             walk.spend(len(asked))
         except Exhausted:
-            return best
+            return answer
         told = [
             replace(vertex, loss=loss)
             for vertex, loss in zip(walk.oracle.many(asked, program.layout), asked, strict=True)
@@ -50,16 +50,11 @@ def told_apart(walk: Walk, best: Iterate, left: float) -> Iterate:
         u = program.vector(mixed(told, weights[:, used]))
         after = Standing.of(program, u)
         if after.excess <= before.excess and after.value <= before.value + slack:
-            return _instead(walk, best, weights[:, used], told, u)
-    return best
-
-
-def _instead(walk: Walk, best: Iterate, weights: FloatArray, told: list[Vertex], u: FloatArray) -> Iterate:
-    """Return the mixture of other rules, which the walk keeps."""
-    places = [walk.add(vertex) for vertex in told]
-    whole = np.zeros((len(weights), len(walk.vertices)))
-    whole[:, places] = weights
-    return replace(best, weights=whole, u=u)
+            places = [walk.add(vertex) for vertex in told]
+            whole = np.zeros((len(weights), len(walk.vertices)))
+            whole[:, places] = weights[:, used]
+            return Answer(walk, replace(answer.mixture, weights=whole, u=u))
+    return answer
 
 
 def lowered(program: Program, loss: FloatArray, little: float) -> FloatArray:

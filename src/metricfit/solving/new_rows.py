@@ -14,7 +14,7 @@ from metricfit.exceptions import CalibrationWarning
 from metricfit.methods import Record
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
-from metricfit.oracles.base import Counting, OracleBase
+from metricfit.oracles.base import OracleBase
 from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
@@ -117,8 +117,7 @@ def _as_asked(
     records = []
     for c, price in zip(problem.constraints, prices, strict=True):
         value = c.metric(result.confusion)
-        violation = (c.limit - value) * (1 if c.sense == ">=" else -1) + 0.0
-        records.append(ConstraintRecord(str(c), value, c.limit, violation, price))
+        records.append(ConstraintRecord(str(c), value, c.limit, c.excess(value), price))
     made = replace(result, constraints=tuple(records), problem=str(problem))
     return made if made.origin is None else replace(made, origin=replace(made.origin, problem=problem))
 
@@ -163,7 +162,6 @@ def with_expected(
         return replace(result, expected_note=why)
     if len(rows) > MOST_SEARCHED and not (oracle.calibrates or oracle.exact):
         rows = oracle.sample() or rows
-    kind: Counting = "calibrated" if oracle.calibrates else "model" if oracle.exact else "labels"
     seconds = None if options.max_seconds is None else options.max_seconds / 2
     # For evaluation a mixture of many rules is as good as one of few. With many rows, finding few rules saves time,
     # because each rule of a mixture is counted by labels.
@@ -177,10 +175,8 @@ def with_expected(
     families = SETTINGS if report is None else SETTINGS.only(report.family, report.cells_differ)
 
     def refit(some: Rows) -> Policy:
-        given = PluginOracle(some, kind, oracle.threads, calibrating=families)
-        policy = search(problem, given, again, simple=many, rivals=rivals).policy
-        assert isinstance(policy, Policy)
-        return policy
+        given = PluginOracle(some, oracle.counting, oracle.threads, calibrating=families)
+        return search(problem, given, again, simple=many, rivals=rivals).answer.plugin_policy()
 
     note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"
     found = expected(problem, rows, refit, note=note)
@@ -221,7 +217,6 @@ def _alone_by_labels(problem: Problem, rows: Rows, result: Result) -> Determinis
     rules = tuple((replace(mixture[place], weight=1.0),) for mixture, place in places)
     confusion = Decided.by(replace(policy, rules=rules, single=()), rows).evidence().confusion
     value = problem.objective(confusion)
-    found = [(c, c.metric(confusion)) for c in problem.constraints]
-    broken = [(c.limit - v) * (1 if c.sense == ">=" else -1) for c, v in found]
-    loss = problem.sign * (value - result.value)
-    return Deterministic(value, loss, tuple(v for _, v in found), max(broken, default=0.0))
+    found = tuple(c.metric(confusion) for c in problem.constraints)
+    broken = [c.excess(v) for c, v in zip(problem.constraints, found, strict=True)]
+    return Deterministic(value, problem.sign * (value - result.value), found, max(broken, default=0.0))

@@ -1,21 +1,21 @@
-"""The search for a policy: calibration, walk and choice of the answer, without the evaluation afterwards."""
+"""The search for an answer: calibration, walk and choice of the answer, without the evaluation afterwards."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from metricfit.exceptions import InfeasibleError
 from metricfit.methods import Guided, Method, Outcome, Record, Walk, choose, run
-from metricfit.methods.base import Budget, Standing
+from metricfit.methods.base import Budget
 from metricfit.options import Options
 from metricfit.oracles.base import OracleBase
 from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem, Program
 from metricfit.result import Result
-from metricfit.solving.answer import policy_of
+from metricfit.solving.answer import Answer
 from metricfit.solving.indifference import told_apart
 from metricfit.solving.preferred import kept_directly, preferred
 from metricfit.solving.worst_value import most_useful
@@ -24,30 +24,23 @@ from metricfit.types import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A policy, and how it was found.
+    """An answer, and how it was found.
 
     Parameters
     ----------
-    policy : Policy or ModelPolicy
-        The mixture of rules or models.
-    weights, u : arrays
-        Its weights (cells, vertices of the walk), and its generalised confusion vector.
-    walk : Walk
-        The walk whose vertices it mixes.
+    answer : Answer
+        The mixture of rules or models, exact.
     outcome : Outcome
-        The outcome of the method; the policy differs from it if a plain rule or a direct search is preferred.
+        The outcome of the method; the answer differs from it if a plain rule or a direct search is preferred.
     history : tuple of Record
-        One for each iteration, and one for such a policy.
+        One for each iteration, and one for such an answer.
     method : Method
         The method that was run.
     asked : OracleBase
         The oracle that it used, calibrated if that was needed.
     """
 
-    policy: Policy | ModelPolicy
-    weights: FloatArray
-    u: FloatArray
-    walk: Walk
+    answer: Answer
     outcome: Outcome
     history: tuple[Record, ...]
     method: Method
@@ -57,10 +50,10 @@ class Found:
 def search(
     problem: Problem, given: OracleBase, options: Options, simple: bool = True, rivals: bool = True
 ) -> Found:
-    """Return the best policy found for a problem on the rows of an oracle.
+    """Return the best answer found for a problem on the rows of an oracle.
 
-    A policy that is only evaluated, and neither shown nor deployed, need not be ``simple``, a mixture of few rules. For
-    ``rivals`` see `preferred`.
+    An answer that is only evaluated, and neither shown nor deployed, need not be ``simple``, a mixture of few rules.
+    For ``rivals`` see `preferred`.
     """
     program = problem.bind(given.axes, given.margins)
     _refuse_empty_limits(problem, program, given.margins)
@@ -76,39 +69,31 @@ def search(
     )
     walk = Walk(program, asked, options.tol, budget, options.random_state, simplifies=simple)
     walk.ask_all(_start_losses(options.start, program))
-    rival = None
+    guided = chosen if isinstance(chosen, Guided) and asked is not given else None
     try:
         outcome = run(chosen, program, walk, options.callback, options.verbose)
     except InfeasibleError:
-        if asked is not given and isinstance(chosen, Guided):
-            rival = kept_directly(problem, given, walk, chosen.settings)
+        rival = None if guided is None else kept_directly(problem, given, walk, guided.settings)
         if rival is None:
             raise
-        walk, outcome = rival
-    best, history = outcome.best, outcome.history
-    policy, weights, u = policy_of(walk.program, walk, best)
-    # Who has stopped a search waits for nothing more, and a rival need not be compared with itself.
-    compares = asked is not given and outcome.status != "stopped" and rival is None
-    if compares and isinstance(chosen, Guided) and isinstance(policy, Policy):
-        walk, best = preferred(problem, given, walk, policy, best, chosen.settings, rivals)
-        if best is not outcome.best:
-            policy, weights, u = policy_of(walk.program, walk, best)
-            standing = Standing.of(walk.program, u)
-            history += (standing.record(walk.program, budget.calls, budget.seconds, outcome.bound),)
+        (walk, outcome), guided = rival, None  # a rival need not be compared with itself
+    answer, history = Answer(walk, outcome.best), outcome.history
+    # Who has stopped a search waits for nothing more.
+    if not answer.by_models and outcome.status != "stopped":
+        if guided is not None:
+            answer = preferred(problem, given, answer, guided.settings, rivals)
+        if answer.mixture is not outcome.best:
+            standing = answer.exact().standing
+            history += (standing.record(answer.walk.program, budget.calls, budget.seconds, outcome.bound),)
             if options.callback is not None:
                 options.callback(history[-1])
-    if isinstance(policy, Policy) and outcome.status != "stopped":
-        useful = most_useful(walk, best)
-        if useful is not best:
-            best = useful
-            policy, weights, u = policy_of(walk.program, walk, best)
-    if simple and isinstance(policy, Policy):
-        whole = replace(best, weights=weights, u=u)
-        gap = walk.program.value(u) - outcome.bound if np.isfinite(outcome.bound) else 0.0
-        told = told_apart(walk, whole, walk.tol - gap)
-        if told is not whole:
-            policy, weights, u = policy_of(walk.program, walk, told)
-    return Found(policy, weights, u, walk, outcome, history, chosen, asked)
+        answer = most_useful(answer)
+    answer = answer.exact()
+    if simple and not answer.by_models:
+        gap = answer.value - outcome.bound if np.isfinite(outcome.bound) else 0.0
+        told = told_apart(answer, walk.tol - gap)
+        answer = answer if told is answer else told.exact()
+    return Found(answer, outcome, history, chosen, asked)
 
 
 def _refuse_empty_limits(problem: Problem, program: Program, margins: FloatArray) -> None:

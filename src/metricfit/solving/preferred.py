@@ -11,16 +11,15 @@ from metricfit.data.layout import shape_of
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.expression import Entries, nodes_of
-from metricfit.methods.base import Iterate, Outcome, Standing, Walk, run
-from metricfit.methods.column_generation import ColumnGeneration
+from metricfit.methods.base import Outcome, Walk, run
 from metricfit.methods.local import Local
-from metricfit.methods.search.coordinate import weights_of
-from metricfit.methods.search.room import counted, sampling_error, unit, with_room
+from metricfit.methods.search.coordinate import count_of_weights
+from metricfit.methods.search.room import sampling_error, unit, with_room
 from metricfit.methods.search.settings import Settings
 from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules
 from metricfit.oracles.base import OracleBase
-from metricfit.policy import Policy, Rule
 from metricfit.problem import Problem, Program
+from metricfit.solving.answer import Answer
 from metricfit.types import FloatArray
 
 # Sums of a few thousand numbers below 1 differ by less in another order.
@@ -28,43 +27,37 @@ ROUNDING = 1e-9
 
 
 def preferred(
-    problem: Problem,
-    given: OracleBase,
-    walk: Walk,
-    policy: Policy,
-    best: Iterate,
-    settings: Settings,
-    rivals: bool = True,
-) -> tuple[Walk, Iterate]:
-    """Return the preferred answer, with the walk that found it: that of the guided search, or a simpler rival.
+    problem: Problem, given: OracleBase, answer: Answer, settings: Settings, rivals: bool
+) -> Answer:
+    """Return the preferred answer: that of the guided search, or a simpler rival.
 
-    ``walk`` is the guided search, on calibrated probabilities; it has found ``best``, which is ``policy``. Rivals are
-    plain rules, constant decisions and a direct search, on the model's own probabilities, which ``given`` counts by
-    labels. Plain rules are not tuned, so the labels judge them fairly. The guided search looks better on these labels
-    than it is, and a direct search even more so. Without ``rivals``, a direct search is left out where it must be far
-    better to be preferred: without limits, or under limits on shares of decisions.
+    The guided search decides on calibrated probabilities. Rivals are plain rules, constant decisions and a direct
+    search, on the model's own probabilities, which ``given`` counts by labels. Plain rules are not tuned, so the labels
+    judge them fairly. The guided search looks better on these labels than it is, and a direct search even more so.
+    Without ``rivals``, a direct search is left out where it must be far better to be preferred: without limits, or
+    under limits on shares of decisions.
     """
-    raw = _on_given_probabilities(problem, given, walk)
-    program = raw.program
-    weights = _count_of_weights(raw)
+    raw = _on_given_probabilities(problem, given, answer.walk)
+    program, weights = raw.program, count_of_weights(raw)
     # If cells are told apart, each has weights of its own, and too few rows of each class to search them.
     searched = weights <= settings.most_weights and not given.costly and not program.by_cell
     if not (of_shares(program) or program.by_cell):
-        return _within_limits(raw, walk, best, searched, settings)
-    if not program.limits:
-        found = _unless_argmax_is_better(problem, raw, walk, policy, best)
-    else:
-        found = _not_below(raw, _better_plain(raw), walk, best)
+        return _within_limits(raw, answer, searched, settings)
+    found = (
+        _better(answer, _better_plain(raw))
+        if program.limits
+        else _unless_argmax_is_better(problem, raw, answer)
+    )
     few = (given.n_rows or 0) * given.axes.n <= settings.few_entries
     # Without limits argmax may win because the guided search found a poor rule, and a direct search may find a far
     # better one. On new rows of 2,100 drawn problems 22 answers changed when it was compared with argmax too, by +.08
     # on average. Under limits on shares 3 of 827 changed, by -.02.
-    compared = found[0] is walk or not program.limits
+    compared = found is answer or not program.limits
     if rivals and compared and searched and few:
-        found = _unless_far_behind(raw, *found, settings.rows_by_luck * weights)
+        found = _unless_far_behind(raw, found, settings.rows_by_luck * weights)
     # Constant decisions come last: a direct search would start from one that is better than the plain rules, and no
     # factor moves a row of it.
-    return _not_below(raw, _best_constant(raw), *found)
+    return _better(found, _best_constant(raw))
 
 
 def kept_directly(
@@ -75,11 +68,11 @@ def kept_directly(
     The guided search leaves out the weights of single cells, lest it overfit them. To keep the limits comes first.
     """
     raw = _on_given_probabilities(problem, given, walk)
-    weights = _count_of_weights(raw)
+    weights = count_of_weights(raw)
     # Each try of many weights takes seconds, unless the rows are few.
     quick = weights <= settings.most_weights or (given.n_rows or 0) * weights <= settings.few_entries
-    outcome = None if given.costly else _direct(raw, tries=None if quick else 1)
-    if outcome is None or not Standing.of(raw.program, outcome.best.u).kept:
+    outcome = None if given.costly else _run_directly(raw, tries=None if quick else 1)
+    if outcome is None or not Answer(raw, outcome.best).standing.kept:
         return None
     return raw, outcome
 
@@ -92,28 +85,20 @@ def _on_given_probabilities(problem: Problem, given: OracleBase, walk: Walk) -> 
     return raw
 
 
-def _count_of_weights(raw: Walk) -> int:
-    return len(weights_of(raw.program, raw, argmax_loss(raw.program)))
-
-
-def _unless_far_behind(raw: Walk, walk: Walk, best: Iterate, rows_by_luck: float) -> tuple[Walk, Iterate]:
+def _unless_far_behind(raw: Walk, answer: Answer, rows_by_luck: float) -> Answer:
     """Return the answer of a direct search if it decides all rows right or gains more than ``rows_by_luck`` rows.
 
-    Otherwise return the answer of the walk.
+    Otherwise return the given answer.
     """
-    outcome = _direct(raw, tries=1)
-    if outcome is None:
-        return walk, best
-    rival = outcome.best
-    perfect = raw.program.value(rival.u) <= float(raw.program.objective.reach()[0][0]) + ROUNDING
-    if not perfect and _gain(raw, rival, walk, best) * raw.oracle.effective_rows <= rows_by_luck:
-        return walk, best
-    return _not_below(raw, rival, walk, best)
+    rival = _direct(raw, tries=1)
+    if rival is None:
+        return answer
+    perfect = rival.value <= raw.program.lowest_value + ROUNDING
+    by_luck = _gain(rival, answer) * raw.oracle.effective_rows <= rows_by_luck
+    return answer if by_luck and not perfect else _better(answer, rival)
 
 
-def _within_limits(
-    raw: Walk, walk: Walk, best: Iterate, searched: bool, settings: Settings
-) -> tuple[Walk, Iterate]:
+def _within_limits(raw: Walk, answer: Answer, searched: bool, settings: Settings) -> Answer:
     """Return the answer to prefer under limits that labels speak of.
 
     A direct search (or a plain rule, where passes are costly) is preferred if it is clearly better. Then value is given
@@ -121,31 +106,25 @@ def _within_limits(
     ``settings.spent`` below the direct search, but not below a plain rule, whose value is not overfitted. How much room
     that is depends on standard errors alone: many rows are few where a limit rests on a rare class.
     """
-    outcome = _direct(raw) if searched else None
-    rival = _better_plain(raw) if not searched else None if outcome is None else outcome.best
-    if rival is None:
-        return walk, best
-    if not (Standing.of(walk.program, best.u).kept and Standing.of(raw.program, rival.u).kept):
-        return _not_below(raw, rival, walk, best)
-    found, answer = (raw, rival) if _gain(raw, rival, walk, best) > settings.clearly else (walk, best)
-    worst = raw.program.value(rival.u) + settings.spent * unit(walk.program.value(best.u))
+    rival = _direct(raw) if searched else _better_plain(raw)
+    if rival is None or not (answer.standing.kept and rival.standing.kept):
+        return _better(answer, rival)
+    found = rival if _gain(rival, answer) > settings.clearly else answer
+    worst = rival.value + settings.spent * unit(answer.value)
     plain = _better_plain(raw) if searched else rival
-    if plain is not None and Standing.of(raw.program, plain.u).kept:
-        worst = min(worst, raw.program.value(plain.u))
-    return found, _with_room(found, answer, worst, settings)
+    if plain is not None and plain.standing.kept:
+        worst = min(worst, plain.value)
+    return _with_room(found, worst, settings)
 
 
-def _gain(raw: Walk, rival: Iterate, walk: Walk, best: Iterate) -> float:
-    """Return how much better a rival is than the answer of the walk, in units of the objective."""
-    value = walk.program.value(best.u)
-    return (value - raw.program.value(rival.u)) / unit(value)
+def _gain(rival: Answer, answer: Answer) -> float:
+    """Return how much better a rival is than an answer, in units of the objective."""
+    return (answer.value - rival.value) / unit(answer.value)
 
 
-def _not_below(raw: Walk, rival: Iterate | None, walk: Walk, best: Iterate) -> tuple[Walk, Iterate]:
-    """Return the better of two answers; of equal ones that of the walk."""
-    if rival is None or Standing.of(walk.program, best.u).beats(Standing.of(raw.program, rival.u)):
-        return walk, best
-    return raw, rival
+def _better(answer: Answer, rival: Answer | None) -> Answer:
+    """Return the better of two answers; of equal ones the first."""
+    return answer if rival is None or answer.standing.beats(rival.standing) else rival
 
 
 def of_shares(program: Program) -> bool:
@@ -175,7 +154,13 @@ def of_shares(program: Program) -> bool:
     return bool(np.all(np.abs(apart[used]) <= ROUNDING))
 
 
-def _direct(raw: Walk, tries: int | None = None) -> Outcome | None:
+def _direct(raw: Walk, tries: int | None = None) -> Answer | None:
+    """Return the answer of a direct search, or None if there is none."""
+    outcome = _run_directly(raw, tries)
+    return None if outcome is None else Answer(raw, outcome.best)
+
+
+def _run_directly(raw: Walk, tries: int | None = None) -> Outcome | None:
     """Return the outcome of a direct search, or None if the budget is used up or no constraints can be kept."""
     if not raw.budget.left or raw.late:
         return None
@@ -185,54 +170,54 @@ def _direct(raw: Walk, tries: int | None = None) -> Outcome | None:
         return None
 
 
-def _better_plain(raw: Walk) -> Iterate | None:
+def _better_plain(raw: Walk) -> Answer | None:
     """Return the better of argmax and the balanced rule; None if the budget does not allow for both."""
     losses = [argmax_loss(raw.program), balanced_loss(raw.program, raw.oracle.margins)]
-    plain = [raw.single(place) for place in raw.ask_all(losses)]
-    if len(plain) < len(losses):
-        return None
-    return min(plain, key=lambda rule: Standing.of(raw.program, rule.u))
+    plain = [Answer(raw, raw.single(place)) for place in raw.ask_all(losses)]
+    return min(plain, key=lambda rule: rule.standing) if len(plain) == len(losses) else None
 
 
-def _best_constant(raw: Walk) -> Iterate:
+def _best_constant(raw: Walk) -> Answer:
     """Return the best constant decision, the best rule there is if the probabilities carry no information."""
-    rules = [raw.single(raw.add(rule)) for rule in constant_rules(raw.program, raw.oracle.margins)]
-    return min(rules, key=lambda rule: Standing.of(raw.program, rule.u))
+    rules = constant_rules(raw.program, raw.oracle.margins)
+    return min((Answer(raw, raw.single(raw.add(rule))) for rule in rules), key=lambda rule: rule.standing)
 
 
-def _with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> Iterate:
+def _with_room(answer: Answer, worst: float, settings: Settings) -> Answer:
     """Give up value that labels can hardly show for room to the limits; the (minimised) value stays at most worst."""
-    program = walk.program
-    if ColumnGeneration().refusal(program) is not None:
-        return best
-    noise = sampling_error(program, program.objective, counted(walk, best), walk.oracle.effective_rows)
-    value = program.value(best.u)
-    worst = min(worst, value + settings.luck * noise)
-    return with_room(walk, best, worst, settings) if worst > value else best
+    walk, program = answer.walk, answer.walk.program
+    if not program.mixable:
+        return answer
+    made, rows = walk.statistic(answer.mixture), walk.oracle.effective_rows
+    noise = sampling_error(program, program.objective, made, rows)
+    worst = min(worst, answer.value + settings.luck * noise)
+    if worst <= answer.value:
+        return answer
+    return Answer(walk, with_room(walk, answer.mixture, worst, settings))
 
 
-def _unless_argmax_is_better(
-    problem: Problem, raw: Walk, walk: Walk, policy: Policy, best: Iterate
-) -> tuple[Walk, Iterate]:
-    """Return the answer of the walk, or argmax if that is better; the problem has no constraints.
+def _unless_argmax_is_better(problem: Problem, raw: Walk, answer: Answer) -> Answer:
+    """Return the answer, or argmax if that is better; the problem has no constraints.
 
     To compare the two fairly, the policy decides each row by probabilities that were calibrated without that row. If
     both have the same value (a geometric mean of 0, because a class of few rows is missed), the search is preferred. A
     sample of the rows may lack a class, and then a mean of recalls is undefined: the two are compared on all rows.
     """
     rows, asked = raw.oracle.sample(), raw.ask_all([argmax_loss(raw.program)])
-    if rows is None or walk.oracle.report is None or not asked:
-        return walk, best
-    places, proba = walk.oracle.report.held_out
+    if rows is None or answer.walk.oracle.report is None or not asked:
+        return answer
+    argmax = Answer(raw, raw.single(asked[0]))
+    places, proba = answer.walk.oracle.report.held_out
     rows = rows.take(places)
     if not _has_all(rows, raw.oracle.margins):
-        return _not_below(raw, raw.single(asked[0]), walk, best)
-    plain = _policy_of_rule(raw, asked[0]).decision_proba(rows.proba, rows.attributes)
-    tuned = replace(policy, calibration=None).decision_proba(proba, rows.attributes)
+        return _better(answer, argmax)
+    plain = argmax.exact().plugin_policy().decision_proba(rows.proba, rows.attributes)
+    policy = replace(answer.exact().plugin_policy(), calibration=None)
+    tuned = policy.decision_proba(proba, rows.attributes)
     values = [
         problem.sign * float(problem.objective(expected_confusion(rows, made))) for made in (plain, tuned)
     ]
-    return (raw, raw.single(asked[0])) if values[0] < values[1] - ROUNDING else (walk, best)
+    return argmax if values[0] < values[1] - ROUNDING else answer
 
 
 def _has_all(rows: Rows, margins: FloatArray) -> bool:
@@ -240,11 +225,6 @@ def _has_all(rows: Rows, margins: FloatArray) -> bool:
     there = np.zeros(margins.shape, bool)
     there[0 if rows.cells is None else rows.cells, rows.labels] = True
     return bool(np.all(there | (margins <= 0)))
-
-
-def _policy_of_rule(raw: Walk, place: int) -> Policy:
-    axes, layout = raw.program.axes, raw.program.layout
-    return Policy(axes, layout, tuple((Rule(1.0, loss),) for loss in raw.vertices[place].loss))
 
 
 def expected_confusion(rows: Rows, shares: FloatArray) -> Confusion:

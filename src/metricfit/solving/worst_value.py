@@ -13,12 +13,12 @@ import numpy as np
 
 from metricfit.exceptions import WorstValueWarning
 from metricfit.messages import warn
-from metricfit.methods.base import Exhausted, Iterate, Standing, Walk
-from metricfit.methods.search.room import counted
+from metricfit.methods.base import Exhausted, Walk
 from metricfit.methods.starts import diagonal_loss
 from metricfit.oracles.base import OracleBase
 from metricfit.problem import Limit, Problem
 from metricfit.result import Result
+from metricfit.solving.answer import Answer
 from metricfit.types import FloatArray
 
 # Values that differ by less are equal.
@@ -27,32 +27,32 @@ ROUNDING = 1e-9
 MOST_CLASSES = 64
 
 
-def most_useful(walk: Walk, best: Iterate) -> Iterate:
-    """Return the best mixture, or where its value is worst the rule within the limits that has the highest mean recall.
+def most_useful(answer: Answer) -> Answer:
+    """Return the answer, or where its value is worst the rule within the limits that has the highest mean recall.
 
-    That is done only if the mixture recalls no more than one decision for all rows does. Others may be good on new
+    That is done only if the answer recalls no more than one decision for all rows does. Others may be good on new
     rows: they may decide there for a class that no row has here. Rules are argmax and the balanced rule, without each
     class in turn, then without all classes that a limit forbids.
     """
-    program, n, prior = walk.program, walk.program.axes.n, walk.oracle.margins.sum(axis=0)
-    vain = [limit for limit in program.limits if _any_undefined([limit], best.u)]
+    walk, program, n = answer.walk, answer.walk.program, answer.walk.program.axes.n
+    vain = [limit for limit in program.limits if _any_undefined([limit], answer.mixture.u)]
     named = np.count_nonzero(program.axes.match >= 0)
-    if not vain or not named or n > MOST_CLASSES or program.value(best.u) < program.highest_value - ROUNDING:
-        return best
-    if _mean_recall(walk, best, prior) > 1 / named + ROUNDING:
-        return best
+    if not vain or not named or n > MOST_CLASSES or answer.value < program.highest_value - ROUNDING:
+        return answer
+    recalled = _mean_recall(answer)
+    if recalled > 1 / named + ROUNDING:
+        return answer
+    prior = walk.oracle.margins.sum(axis=0)
     gains = np.stack([np.ones(n), np.divide(1.0, prior, out=np.zeros(n), where=prior > 0)])
     try:
         without = [_asked(walk, gains, [i]) for i in range(n)]
         forbidden = [i for i, places in enumerate(without) if _any_undefined(vain, walk.vectors[places[0]])]
         places = sum(without, _asked(walk, gains, forbidden))
     except Exhausted:
-        return best
-    kept = [place for place in places if Standing.of(program, walk.vectors[place]).kept]
-    useful = max(kept, key=lambda place: _mean_recall(walk, walk.single(place), prior), default=None)
-    if useful is None or _mean_recall(walk, walk.single(useful), prior) <= _mean_recall(walk, best, prior):
-        return best
-    return walk.single(useful)
+        return answer
+    rules = [Answer(walk, walk.single(place)) for place in places]
+    useful = max((rule for rule in rules if rule.standing.kept), key=_mean_recall, default=answer)
+    return useful if _mean_recall(useful) > recalled else answer
 
 
 def _any_undefined(limits: Sequence[Limit], u: FloatArray) -> bool:
@@ -67,10 +67,10 @@ def _asked(walk: Walk, gains: FloatArray, left_out: list[int]) -> list[int]:
     return walk.ask_all([diagonal_loss(walk.program, gain) for gain in gains])
 
 
-def _mean_recall(walk: Walk, mixture: Iterate, prior: FloatArray) -> float:
+def _mean_recall(answer: Answer) -> float:
     """Return the mean recall of the classes that can be decided."""
-    axes = walk.program.axes
-    made = counted(walk, mixture).sum(axis=0)
+    walk, axes = answer.walk, answer.walk.program.axes
+    made, prior = walk.statistic(answer.mixture).sum(axis=0), walk.oracle.margins.sum(axis=0)
     named = np.flatnonzero(axes.match >= 0)
     hits = made[0, named] if walk.program.layout == "diagonal" else made[axes.match[named], named]
     share = prior[axes.match[named]]

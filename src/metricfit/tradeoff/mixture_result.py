@@ -10,10 +10,10 @@ from metricfit.data.confusion import Confusion
 from metricfit.methods import Iterate
 from metricfit.options import Options
 from metricfit.oracles.base import OracleBase
-from metricfit.policy import Policy, Rule
 from metricfit.problem import Program
 from metricfit.result import Origin, Result, constraint_records
 from metricfit.solving import judge_of, provenance_of
+from metricfit.solving.answer import policy_of
 from metricfit.tradeoff.shared import Shared
 
 
@@ -30,15 +30,10 @@ def result_of(
 
 def _plain(shared: Shared, program: Program, found: Iterate, tol: float) -> Result:
     vertices, counting = shared.pool.vertices, shared.counting
-    used = [np.flatnonzero(row).tolist() for row in found.weights]
-    rules = tuple(
-        tuple(Rule(found.weights[a, t], vertices[t].loss[a]) for t in mixture)
-        for a, mixture in enumerate(used)
-    )
     value = program.value(found.u)
     gap = max(value - found.bound, 0.0)
     return Result(
-        policy=Policy(program.axes, program.layout, rules, calibration=counting.calibration),
+        policy=policy_of(program, vertices, found.weights, counting.calibration),
         confusion=Confusion(counting.mixed(vertices, found.weights, program.layout), program.axes),
         value=program.sign * value + 0.0,
         bound=program.sign * found.bound + 0.0,

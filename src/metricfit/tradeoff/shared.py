@@ -10,7 +10,7 @@ from metricfit.methods import Iterate
 from metricfit.methods.base import Walk
 from metricfit.methods.master.pool import Pool
 from metricfit.methods.search.coordinate import Stage, polish, weights_of
-from metricfit.methods.search.corrective import merit
+from metricfit.methods.search.merit import merit
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.settings import SETTINGS
 from metricfit.oracles.base import mixed

@@ -10,7 +10,6 @@ import numpy as np
 
 from metricfit.exceptions import InfeasibleError
 from metricfit.methods.local import Local
-from metricfit.methods.master.pool import Pool
 from metricfit.metrics import Constraint
 from metricfit.metrics.rates import Named
 from metricfit.options import Options
@@ -58,7 +57,7 @@ class Walker:
         """Return all points of a grid, in its order."""
         order, single = list(product(*grid)), len(grid) == 1
         program = self._at(order[0]).bind(self.oracle.axes, self.oracle.margins)
-        quick = len(order) > FEW and Pool.takes(program)
+        quick = len(order) > FEW and program.mixable
         cautious = quick and single and program.by_cell and not (self.oracle.exact or self.oracle.calibrates)
         solved = anchors(order, ANCHORS if single else GRID_ANCHORS) if quick else order
         for levels in solved:

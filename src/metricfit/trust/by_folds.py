@@ -165,7 +165,9 @@ class _Trials:
         self.base = refit(problem, None)
         self.limits = Limits(problem, rows, self.base.policy, len(rows))
         margins = rows.margins()
-        self.claims: list[list[Claim]] = [claims(c, rows.axes, margins) for c in problem.constraints]
+        found = [claims(c, rows.axes, margins) for c in problem.constraints]
+        self.claims: list[Claim] = [claim for own in found for claim in own]
+        self.ends = np.cumsum([len(own) for own in found])[:-1]  # where each constraint's claims end
         parts = parts_of(deal(rows.labels, rows.cells, FOLDS, seed))
         self.held_out = [rows[judged] for _, judged in parts]
         self.fits = [refit_on(rows.take(fitted)) for fitted, _ in parts]
@@ -212,20 +214,18 @@ class _Trials:
             return None
         decided = Decided.by(result.policy, self.rows)
         seen, held = decided.evidence(), Evidence.joined(parts)
-        found = [claim for some in self.claims for claim in some]
-        rooms = np.array([_on_new_rows(partial(_room, claim), seen, held, folds) for claim in found])
-        kept: BoolArray = rooms[:, None] + _sampling_errors(found, decided) >= -ROUNDING
+        rooms = np.array([_on_new_rows(partial(_room, claim), seen, held, folds) for claim in self.claims])
+        kept: BoolArray = rooms[:, None] + _sampling_errors(self.claims, decided) >= -ROUNDING
         holds = not self.counted or self.limits.hold(seen.confusion)
         self.tried.append(Trial(step, result, seen, held, tuple(folds), rooms, kept, holds))
         return self.tried[-1]
 
     def record(self, trial: Trial) -> Confidence:
         """Return how each constraint was confirmed."""
-        records, first = [], 0
-        margins = self.limits.margins(trial.step)
-        for c, own, margin in zip(self.problem.constraints, self.claims, margins, strict=True):
-            broken = 1 - float(trial.kept[first : first + len(own)].all(axis=0).mean())
-            first += len(own)
+        records, margins = [], self.limits.margins(trial.step)
+        parts = np.split(trial.kept, self.ends)
+        for c, kept, margin in zip(self.problem.constraints, parts, margins, strict=True):
+            broken = 1 - float(kept.all(axis=0).mean())
             value = _on_new_rows(partial(_value, c), trial.seen, trial.held_out, trial.folds)
             # All its claims should hold, so the value keeps the limit; for ratios and maxima only to first order.
             value = c.limit if c.excess(value) > 0 else value
@@ -239,15 +239,14 @@ class _Trials:
 
         Overfitting is inversely proportional to the number of rows, and must not exceed the room on the fitted rows.
         """
+        names = [str(c) for c in self.problem.constraints]
         if not self.tried:
-            return UnconfirmedError([str(c) for c in self.problem.constraints], EVEN, len(self.rows), None)
+            return UnconfirmedError(names, EVEN, len(self.rows), None)
         closest = max(self.tried, key=lambda trial: trial.chance)
-        found = [claim for some in self.claims for claim in some]
-        here = np.array([_room(claim, closest.seen) for claim in found])
+        here = np.array([_room(claim, closest.seen) for claim in self.claims])
         lost = here - closest.rooms
         factor = np.max(lost / np.where(here > 0, here, np.nan))
         rows = int(np.ceil(max(factor, 1.25) * len(self.rows))) if np.isfinite(factor) else None
-        names = [str(c) for c in self.problem.constraints]
         return UnconfirmedError(names, EVEN, len(self.rows), rows, closest.chance)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -68,12 +69,12 @@ class KnownRules(OracleBase):
         return self.asked.confusion(losses, weights, layout)
 
 
-def mixture(program: Program, walk: Walk, rounds: int = ROUNDS) -> Iterate:
+def mixture(program: Program, walk: Walk) -> Iterate:
     """Return the best mixture, cell by cell, of all rules found: constraints first, then the objective."""
     search = Walk(program, KnownRules(walk), tol=EXACT)
     columns = Columns(program)
     best: Iterate | None = None
-    for iterate in _rounds(program, search, columns, rounds):
+    for iterate in _rounds(program, search, columns):
         best = better(program, best, iterate)
         if program.excess(best.u) <= FEASIBLE and program.value(best.u) - iterate.bound <= EXACT:
             break
@@ -84,18 +85,17 @@ def mixture(program: Program, walk: Walk, rounds: int = ROUNDS) -> Iterate:
     return Iterate(weights, best.u, multipliers=best.multipliers)
 
 
-def _rounds(program: Program, search: Walk, columns: Columns, rounds: int) -> Iterator[Iterate]:
+def _rounds(program: Program, search: Walk, columns: Columns) -> Iterator[Iterate]:
     """Yield the iterates of column generation over the pool, starting from the tangent of the uniform classifier."""
     place = search.call(program.tangent(program.uniform(search.oracle.margins))[0])
     columns.add(place, search.vertices[place])
     if program.limits:
         first = phase_one(program, program.limits)
-        for _, iterate in zip(range(rounds), lower_violation(first, search, columns, -ROOM), strict=False):
+        for iterate in islice(lower_violation(first, search, columns, -ROOM), ROUNDS):
             yield replace(iterate, bound=-np.inf, multipliers=None)
         if program.excess(iterate.u) > FEASIBLE:
             return
-    for _, iterate in zip(range(rounds), generate(program, search, columns), strict=False):
-        yield iterate
+    yield from islice(generate(program, search, columns), ROUNDS)
 
 
 def linear_program(program: Program, walk: Walk) -> Iterate | None:

@@ -38,6 +38,11 @@ class Solution:
     touched: FloatArray | None = None
 
     @property
+    def prices(self) -> tuple[FloatArray, ...]:
+        """The multipliers in units of the objective."""
+        return tuple(mu * self.scale for mu in self.multipliers)
+
+    @property
     def point(self) -> FloatArray:
         """Where the tangent plane touches."""
         return self.u if self.touched is None else self.touched

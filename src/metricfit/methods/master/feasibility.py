@@ -104,7 +104,7 @@ def _smallest(program: Program, walk: Walk, columns: Columns, limits: Sequence[L
 
 def in_units(program: Program, limits: Sequence[Limit]) -> Program:
     """Return the problem of making the largest violation, in units of the metrics, as small as possible."""
-    signs = [1.0 if limit.constraint.sense == "<=" else -1.0 for limit in limits]
+    signs = [-1.0 * limit.constraint.inward for limit in limits]
     excess = [Sum(((s, m.metric),), -s * m.constraint.limit) for s, m in zip(signs, limits, strict=True)]
     return replace(program, objective=Largest(Stack(tuple(excess))), limits=())
 

@@ -39,10 +39,8 @@ def fewer_rules(program: Program, walk: Walk, best: Iterate, slack: float) -> It
     master = Master(program, walk)
     if not walk.simplifies or (slack <= 0 and master.is_linear):
         return best
-    columns, used = (
-        Columns(program),
-        np.flatnonzero(best.weights[:, : len(walk.vertices)].any(axis=0)).tolist(),
-    )
+    used = np.flatnonzero(best.weights[:, : len(walk.vertices)].any(axis=0)).tolist()
+    columns = Columns(program)
     columns.add_all(used, [walk.vertices[place] for place in used])
     alpha = _only(columns, columns.alpha(best.weights))
     worst = program.value(best.u) + slack / 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -50,8 +50,7 @@ def generate(
         solution = best_mixture(master, columns, alpha, previous, stuck)
         value, before = program.value(solution.u), len(columns)
         bound = pricing.add(solution)
-        prices = tuple(mu * solution.scale for mu in solution.multipliers)
-        yield Iterate(columns.weights(solution.alpha, len(walk.vertices)), solution.u, bound, prices)
+        yield Iterate(columns.weights(solution.alpha, len(walk.vertices)), solution.u, bound, solution.prices)
         fresh = len(columns) - before
         if not fresh and (value - bound <= tol or (stuck >= master.ways and last - value <= tol / 10)):
             return
@@ -69,9 +68,8 @@ class Ageing:
 
     def after(self, alpha: FloatArray, fresh: int) -> FloatArray:
         """Return the weights of the columns that are kept, after a round that added some fresh ones."""
-        added = np.zeros(fresh)
-        self.idle = np.append(np.where(alpha > 1e-9, 0, self.idle + 1), added.astype(np.int64))
-        alpha, stale = np.append(alpha, added), self.idle > PATIENCE
+        self.idle = np.append(np.where(alpha > 1e-9, 0, self.idle + 1), np.zeros(fresh, np.int64))
+        alpha, stale = np.append(alpha, np.zeros(fresh)), self.idle > PATIENCE
         if stale.sum() <= len(self.columns) / 3:
             return alpha
         self.columns.keep(~stale)
@@ -91,9 +89,8 @@ def best_mixture(
     ``stuck`` is the number of rounds without a new column; each such round tries another way of solving.
     """
     program = master.program
-    linear = partial(corrected, program)
-    ways = ((master.solve, linear), (linear,))[stuck] if stuck < 2 else (partial(master.widened, stuck - 2),)
-    for solve in ways:
+    solvers: list[Callable[[Columns, FloatArray], Solution]] = [master.solve, partial(corrected, program)]
+    for solve in solvers[stuck:] or [partial(master.widened, stuck - 2)]:
         try:
             return solve(columns, alpha)
         except Unsolved:
@@ -101,6 +98,13 @@ def best_mixture(
     none = tuple(np.zeros(node.size) for node in program.bounds)
     alpha = columns.normalised(alpha)
     return Solution(alpha, columns.u(alpha), none if previous is None else previous.multipliers)
+
+
+class Plane(NamedTuple):
+    """``offset + slope @ u``."""
+
+    slope: FloatArray
+    offset: float
 
 
 class Pricing:
@@ -197,13 +201,6 @@ class Pricing:
         elif program.lowest_denominator > 0:
             self._tell(level + beaten_by / program.lowest_denominator)
         return self.bound
-
-
-class Plane(NamedTuple):
-    """``offset + slope @ u``."""
-
-    slope: FloatArray
-    offset: float
 
 
 def least(walk: Walk, columns: Columns, slope: FloatArray, place: int) -> float:

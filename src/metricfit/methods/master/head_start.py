@@ -29,7 +29,7 @@ class Settings(NamedTuple):
 SETTINGS = Settings()
 
 
-def head_start(method: Method, program: Program, walk: Walk, settings: Settings = SETTINGS) -> None:
+def head_start(method: Method, program: Program, walk: Walk) -> None:
     """Start with nearly optimal rules, where passes over the rows are costly.
 
     Each round solves the problem on a sample, starting from the rules known so far, and counts the new rules of its
@@ -39,8 +39,8 @@ def head_start(method: Method, program: Program, walk: Walk, settings: Settings 
     """
     if not (walk.oracle.costly and walk.oracle.exact) or walk.oracle.sample() is None:
         return
-    sampled, tol = SampledOracle(walk.oracle), settings.first_tol
-    for _ in range(settings.rounds):
+    sampled, tol = SampledOracle(walk.oracle), SETTINGS.first_tol
+    for _ in range(SETTINGS.rounds):
         trial = walk.beside(program, sampled, max(walk.tol, tol), free=True)
         for vertex in walk.vertices:
             trial.add(vertex)
@@ -50,19 +50,18 @@ def head_start(method: Method, program: Program, walk: Walk, settings: Settings 
             return
         if outcome.status == "stopped":  # only the user can have stopped it
             raise KeyboardInterrupt
-        known, cells = len(walk.vertices), len(program.axes.cells)
-        weights = np.zeros((cells, len(trial.vertices)))
-        weights[:, : outcome.best.weights.shape[-1]] = np.atleast_2d(outcome.best.weights)
-        places, shares = _new_rules(weights, known, settings.light)
+        known = len(walk.vertices)
+        weights = outcome.best.table(len(program.axes.cells), len(trial.vertices))
+        places, shares = _new_rules(weights, known)
         losses = [np.stack([trial.vertices[t].loss[a] for a, t in enumerate(row)]) for row in places]
         asked = walk.ask_all(losses)
         if len(asked) < len(losses) or walk.late or not asked:
             return
         sampled.correct(walk.vertices, np.concatenate([weights[:, :known], shares.T], axis=1), program.layout)
-        tol = settings.later_tol
+        tol = SETTINGS.later_tol
 
 
-def _new_rules(weights: FloatArray, known: int, light: float = SETTINGS.light) -> tuple[IntArray, FloatArray]:
+def _new_rules(weights: FloatArray, known: int) -> tuple[IntArray, FloatArray]:
     """Return places (rules, cells) of the new rules of a mixture, each cell's heaviest first, and their weights.
 
     A cell with fewer new rules than others repeats one with weight 0.
@@ -75,7 +74,7 @@ def _new_rules(weights: FloatArray, known: int, light: float = SETTINGS.light) -
            [1, 1]]), array([[0.4, 1. ],
            [0.1, 0. ]]))
     """
-    shares = np.where(weights[:, known:] > light, weights[:, known:], 0.0)
+    shares = np.where(weights[:, known:] > SETTINGS.light, weights[:, known:], 0.0)
     count = np.count_nonzero(shares, axis=1)
     order = np.argsort(-shares, axis=1, kind="stable")[:, : count.max()]
     repeated = np.where(np.arange(order.shape[1]) < count[:, None], order, order[:, :1])

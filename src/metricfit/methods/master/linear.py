@@ -43,7 +43,7 @@ def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution
     target = columns.normalised(target)
     alpha = _on_the_way(program, columns, alpha, target)
     split = body.split(np.maximum(duals, 0.0))
-    theta = {flat.maxima[m]: split[m] / split[m].sum() for m in body.maxima if split[m].sum() > 0}
+    theta = {flat.maxima[m]: shares for m, shares in body.theta(split).items()}
     prices = tuple(split[limit] for limit in program.limits)
     found = Solution(alpha, columns.u(alpha), prices, theta, touched=u)
     if goal is program.objective:

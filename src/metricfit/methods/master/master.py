@@ -184,8 +184,8 @@ class Master:
         u = columns.u(alpha)
         split = body.split(np.maximum(duals, 0.0))
         scale = parts.stand_in_scale(u)
-        theta = {m: split[m] / split[m].sum() for m in body.maxima if split[m].sum() > 0}
-        return Solution(alpha, u, tuple(split[limit] * scale for limit in self.program.limits), theta)
+        prices = tuple(split[limit] * scale for limit in self.program.limits)
+        return Solution(alpha, u, prices, body.theta(split))
 
     def _interior(self, parts: CurvedAndLinear, columns: Columns, alpha: FloatArray) -> FloatArray:
         """Return weights at which no rate is zero, if possible: at zero, means of rates have no finite slope."""

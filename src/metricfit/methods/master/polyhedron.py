@@ -105,6 +105,10 @@ class Polyhedron:
         parts = [np.full(r.constant.size, 1.0 * isinstance(r.owner, kind)) for r in self.rows]
         return np.concatenate([np.zeros(0), *parts])
 
+    def theta(self, split: dict[object, FloatArray]) -> dict[Largest, FloatArray]:
+        """Return shares of the parts of each maximum that has multipliers."""
+        return {m: split[m] / split[m].sum() for m in self.maxima if split[m].sum() > 0}
+
     def split(self, multipliers: FloatArray) -> dict[object, FloatArray]:
         """Return the multipliers of each owner's rows."""
         ends = np.cumsum([rows.constant.size for rows in self.rows], dtype=int)

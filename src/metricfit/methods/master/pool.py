@@ -7,14 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from metricfit.exceptions import Unsolved
-from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import FEASIBLE, Iterate
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.master import Master
 from metricfit.methods.starts import constant_rules
+from metricfit.methods.walk.walk import of_unit_size
 from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.problem import Program
 from metricfit.types import FloatArray
+
+# Weights of a mixture below this are left out.
+CRUMB = 1e-7
 
 
 class Pool:
@@ -29,7 +32,7 @@ class Pool:
     """
 
     def __init__(self, program: Program, oracle: OracleBase) -> None:
-        self.oracle, self.layout = oracle, program.layout
+        self.oracle = oracle
         self.vertices: list[Vertex] = []
         self._columns = Columns(program)
         self._alpha: FloatArray = np.zeros(0)
@@ -41,12 +44,6 @@ class Pool:
         self._columns.add(len(self.vertices), vertex)
         self.vertices.append(vertex)
         self._alpha = np.append(self._alpha, np.zeros(len(self._columns) - self._alpha.size))
-
-    @staticmethod
-    def takes(program: Program) -> bool:
-        """Return whether the best mixture can be computed: the problem is convex, or has a ratio as its objective."""
-        usable = program.curvature.is_convex or program.curvature is Curvature.RATIO or program.quasiconvex
-        return bool(usable) and program.convex_limits
 
     def mix(self, program: Program, prices: int = 0, tol: float = 0.0) -> Iterate | None:
         """Return the best mixture of the rules, or None if no mixture keeps the constraints.
@@ -68,8 +65,7 @@ class Pool:
         # If no solver succeeded with the last rules, the solution is a mixture of the rules before them.
         self._alpha = np.append(solution.alpha, np.zeros(len(self._columns) - solution.alpha.size))
         weights = self._columns.weights(solution.alpha, len(self.vertices))
-        multipliers = tuple(mu * solution.scale for mu in solution.multipliers)
-        return Iterate(weights, solution.u, bound, multipliers)
+        return Iterate(weights, solution.u, bound, solution.prices)
 
     def _solved(self, program: Program) -> Solution | None:
         alpha: FloatArray = self._alpha if self._alpha.any() else np.ones(len(self._columns))
@@ -88,15 +84,6 @@ class Pool:
     def _price(self, program: Program, solution: Solution) -> float:
         """Ask for the best rule for the tangent plane at a solution; return the bound that its answer proves."""
         slope, level = program.tangent(solution.point, solution.multipliers, solution.theta)
-        vertex = self.oracle(_unit(program.loss(slope)), program.layout)
+        vertex = self.oracle(of_unit_size(program.loss(slope)), program.layout)
         self.add(vertex)
         return level + float(slope @ (program.vector(vertex.statistic) - solution.point))
-
-
-# Weights of a mixture below this are left out.
-CRUMB = 1e-7
-
-
-def _unit(loss: FloatArray) -> FloatArray:
-    size = np.abs(loss).max()
-    return np.asarray(loss / size if size > 0 else loss)

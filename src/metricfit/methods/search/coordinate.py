@@ -10,18 +10,17 @@ import numpy as np
 from metricfit.kernels.scan import Scan, Sweep
 from metricfit.kernels.scan_line import Kind, Line
 from metricfit.methods.base import Iterate, Walk
+from metricfit.methods.search.merit import FIRST, merit
 from metricfit.methods.search.profile import Profile, Series
+from metricfit.methods.starts import argmax_loss
 from metricfit.oracles.base import Vertex
 from metricfit.problem import Program
 from metricfit.types import FloatArray, IntArray
 
-# Feasibility comes before everything else: a penalty that no objective outweighs.
-FIRST = 1e6
 # A smaller gain of a move may be rounding.
 GAIN = 1e-12
 # Points in each step of a zoom into a line, for metrics that are evaluated point by point.
 POINTS = 25
-
 
 # A decision, which of its weights, and in which cell (None: in all).
 Weight = tuple[int, Kind, int | None]
@@ -60,16 +59,13 @@ def polish(
     scan = walk.oracle.scan(vertex.loss, program.layout, trust)
     if scan is None:
         return
-    otherwise = (
-        trust > 0 or len(scan.rows) != walk.oracle.n_rows
-    )  # the scan counts in another way than the oracle
-    statistic, wanted = (
-        scan.statistic() if otherwise else vertex.statistic,
-        _without_repeats(program, vertex.loss, weights_of(program, walk, vertex.loss)),
-    )
+    wanted = _without_repeats(program, vertex.loss, weights_of(program, walk, vertex.loss))
+    # Whether the scan counts in another way than the oracle.
+    otherwise = trust > 0 or len(scan.rows) != walk.oracle.n_rows
+    statistic = scan.statistic() if otherwise else vertex.statistic
     lines: KnownLines = {}
     for stage in stages:
-        before, rounds = _merit(program, program.vector(statistic), stage.penalty), stage.sweeps
+        before, rounds = merit(program, program.vector(statistic), stage.penalty), stage.sweeps
         while rounds:
             if _compiled(scan, profile, walk, rounds * len(wanted)):
                 moves, rounds = _sweep(scan, profile, walk, statistic, stage), 0
@@ -80,7 +76,7 @@ def polish(
                 break
             place = walk.ask(scan.loss.copy())
             statistic = scan.statistic() if otherwise else walk.vertices[place].statistic
-            after = _merit(program, program.vector(statistic), stage.penalty)
+            after = merit(program, program.vector(statistic), stage.penalty)
             yield walk.single(place)
             if before - after <= walk.tol:
                 break
@@ -134,6 +130,7 @@ def _compiled(scan: Scan, profile: Profile, walk: Walk, scans: int) -> bool:
 
 
 def _sweep(scan: Scan, profile: Profile, walk: Walk, statistic: FloatArray, stage: Stage) -> int:
+    """Make all sweeps of a stage in one compiled call; return the number of moves."""
     assert profile.only is not None
     walk.spend()
     sign, ratios = profile.only
@@ -161,6 +158,11 @@ def weights_of(program: Program, walk: Walk, loss: FloatArray) -> list[Weight]:
     ]
 
 
+def count_of_weights(walk: Walk) -> int:
+    """Return the number of weights of a rule, those of each cell if the problem distinguishes cells."""
+    return len(weights_of(walk.program, walk, argmax_loss(walk.program)))
+
+
 def _without_repeats(program: Program, loss: FloatArray, weights: list[Weight]) -> list[Weight]:
     """Leave out weights that can only repeat the moves of those before them.
 
@@ -183,10 +185,6 @@ def by_share(program: Program, walk: Walk) -> list[int]:
     """Return the decisions, those of rare classes first and those that are no class last."""
     share = np.append(walk.oracle.margins.sum(axis=0), 2.0)[program.axes.match]
     return [int(j) for j in np.argsort(share, kind="stable")]
-
-
-def _merit(program: Program, u: FloatArray, penalty: float) -> float:
-    return program.value(u) + penalty * max(program.violation(u), 0.0)
 
 
 def _line(

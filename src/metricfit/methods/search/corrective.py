@@ -8,13 +8,12 @@ from itertools import islice
 
 import numpy as np
 
-from metricfit.functions.expression import Entries
 from metricfit.functions.sums import Total
 from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.feasibility import reach
 from metricfit.methods.master.generation import generate
-from metricfit.methods.search.coordinate import FIRST
+from metricfit.methods.search.merit import FIRST, PENALTY, merit, merit_slope, merits
 from metricfit.methods.search.profile import Profile
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -22,8 +21,6 @@ from metricfit.types import FloatArray
 # Steps from one start, and with constraints the oracle calls for each step.
 STEPS = 6
 PRICINGS = 4
-# The price of a unit of violation, where a walk may leave the constraints for a while.
-PENALTY = 10.0
 SHARES = np.concatenate([[0.0], np.geomspace(1e-4, 0.5, 32), 1 - np.geomspace(0.5, 1e-4, 32)[1:], [1.0]])
 
 
@@ -32,7 +29,7 @@ def descend(program: Program, walk: Walk, profile: Profile, place: int) -> Itera
     reached = walk.single(place)
     for _ in range(STEPS):
         before = merit(program, reached.u)
-        slope = penalised_slope(program, reached.u)
+        slope = merit_slope(program, reached.u)
         if not np.all(np.isfinite(slope)) or not slope.any():
             return
         if program.curvature.is_convex:
@@ -63,9 +60,7 @@ def descend_within(program: Program, walk: Walk, profile: Profile) -> Iterator[I
             yield iterate
     for _ in range(STEPS):
         before = program.value(reached.u)
-        plane = Total(
-            program.objective.gradient(reached.u), Entries(0, program.low.size, program.low, program.high)
-        )
+        plane = Total(program.objective.gradient(reached.u), program.entries)
         if not np.all(np.isfinite(plane.weights)) or not plane.weights.any():
             return
         target = reached
@@ -78,31 +73,9 @@ def descend_within(program: Program, walk: Walk, profile: Profile) -> Iterator[I
             return
 
 
-def merits(program: Program, points: FloatArray, penalty: float = PENALTY) -> FloatArray:
-    """Return the merit at each of many u, the rows of a matrix."""
-    broken = np.maximum(program.violations(points), 0.0)
-    return np.asarray(program.objective.value(points)[:, 0] + penalty * broken)
-
-
-def merit(program: Program, u: FloatArray, penalty: float = PENALTY) -> float:
-    """Return the objective plus a penalty on the largest violation."""
-    return program.value(u) + penalty * max(program.violation(u), 0.0)
-
-
-def penalised_slope(program: Program, u: FloatArray) -> FloatArray:
-    """Return the slope of the merit."""
-    slope = program.objective.gradient(u)
-    worst = max(program.limits, key=lambda limit: limit.violation(u), default=None)
-    if worst is not None and worst.violation(u) > 0:
-        sign = 1.0 if worst.constraint.sense == "<=" else -1.0
-        slope = slope + PENALTY * sign * worst.metric.gradient(u)
-    return slope
-
-
-def towards(profile: Profile, start: Iterate, end: Iterate, penalty: float, most: float = 1.0) -> Iterate:
-    """Return the best mixture on the way from one iterate to another, ``most`` being the largest share of the other."""
-    low, high, share = 0.0, most, 0.0
-    shares = most * SHARES
+def towards(profile: Profile, start: Iterate, end: Iterate, penalty: float) -> Iterate:
+    """Return the best mixture on the way from one iterate to another."""
+    shares, share = SHARES, 0.0
     for _ in range(3):
         series = profile.between(start.u, end.u, shares).merit(penalty)
         best = int(series.argmin())

@@ -15,8 +15,8 @@ from metricfit.methods.base import FEASIBLE, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.feasibility import lower_violation, phase_one
 from metricfit.methods.master.generation import generate
-from metricfit.methods.search.coordinate import FIRST
-from metricfit.methods.search.corrective import merit, towards
+from metricfit.methods.search.corrective import towards
+from metricfit.methods.search.merit import FIRST, merit
 from metricfit.methods.search.profile import Profile
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray
@@ -62,21 +62,15 @@ def _improving(program: Program, walk: Walk, columns: Columns, reached: Iterate)
     limits = tuple(linearised(limit, program, reached.u) for limit in program.limits)
     goal = program.objective
     if not program.curvature.is_convex:
-        goal = planes(goal, reached.u, 1, whole(program))
+        goal = planes(goal, reached.u, 1, program.entries)
     return generate(replace(program, objective=goal, limits=limits), walk, columns)
-
-
-def whole(program: Program) -> Entries:
-    """Return the node of all entries of u."""
-    return Entries(0, program.low.size, program.low, program.high)
 
 
 def linearised(limit: Limit, program: Program, u: FloatArray) -> Limit:
     """Return a limit with a convex feasible set: the limit itself, or one on the metric's tangent planes at u."""
     if limit.node is not None:
         return limit
-    sign = 1 if limit.constraint.sense == "<=" else -1
-    return replace(limit, metric=planes(limit.metric, u, sign, whole(program)))
+    return replace(limit, metric=planes(limit.metric, u, -limit.constraint.inward, program.entries))
 
 
 def planes(node: Node, u: FloatArray, sign: int, entries: Entries) -> Node:

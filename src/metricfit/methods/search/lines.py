@@ -1,6 +1,8 @@
-"""Lines: improve the rules of a mixture one weight at a time, by exact scans of counted labels."""
+"""Mixtures on counted labels, whose rules are improved one weight at a time, by exact scans along lines."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -8,9 +10,12 @@ from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Scan
 from metricfit.kernels.scan_line import Line
 from metricfit.kernels.sums_along_line import prefix
-from metricfit.methods.base import Walk
+from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.master.columns import Columns
+from metricfit.methods.master.generation import best_mixture
+from metricfit.methods.master.master import Master
 from metricfit.methods.search.settings import SETTINGS, Settings
+from metricfit.problem import Program
 from metricfit.types import FloatArray, IntArray
 
 # Costs that differ by less (for prices of size one) count as equal: prices are only as exact as the master's solver.
@@ -20,6 +25,38 @@ EQUAL = 1e-7
 def trust_in(rows: Rows, settings: Settings) -> float:
     """Return the share of each row that scans count by its calibrated probabilities; its label counts for the rest."""
     return settings.trust if len(rows) >= settings.trusted_rows and rows.axes.k > 2 else 0.0
+
+
+def improved_mixtures(
+    program: Program,
+    walk: Walk,
+    master: Master,
+    columns: Columns,
+    alpha: FloatArray,
+    settings: Settings = SETTINGS,
+    pricings: int = 0,
+) -> Iterator[Iterate]:
+    """Yield the best mixture of the columns, again and again while rules are added to them, starting from ``alpha``.
+
+    On counted labels the oracle's answer to the multipliers of a mixture need not be the cheapest rule. So the
+    multipliers are priced up to ``pricings`` times, as long as that brings new rules; then `Lines` make rules cheaper.
+    """
+    lines, solution = Lines(walk, settings), None
+    while True:
+        solution = best_mixture(master, columns, alpha, solution)
+        weights = columns.weights(solution.alpha, len(walk.vertices))
+        yield Iterate(weights, solution.u, multipliers=solution.prices)
+        slope, _ = program.tangent(solution.u, solution.multipliers, solution.theta)
+        place = (
+            walk.call(slope)
+            if pricings
+            else lines.next(columns, solution.alpha, program.loss(slope), program.value(solution.u))
+        )
+        if place is None:
+            return
+        added = columns.add(place, walk.vertices[place])
+        pricings = pricings - 1 if pricings and added else 0
+        alpha = np.append(solution.alpha, np.zeros(added))
 
 
 class Lines:

@@ -8,21 +8,20 @@ of u that other metrics read are computed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.functions.expression import Constant, Entries, Node, nodes_of
+from metricfit.functions.expression import Entries, Node, nodes_of
 from metricfit.functions.matrices import dense, quick
 from metricfit.functions.nonlinear import Quotient
-from metricfit.functions.sums import Sum, Total
-from metricfit.kernels.engine import Engine
 from metricfit.kernels.scan import Scan
 from metricfit.kernels.scan_line import Line
-from metricfit.kernels.sums_along_line import NO_WEIGHT, entries_along, ratio, ratio_sums
+from metricfit.kernels.sums_along_line import NO_WEIGHT, entries_along
+from metricfit.methods.search.ratios import RatioCombination, Ratios
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray, IntArray
 
@@ -43,89 +42,6 @@ class Series(NamedTuple):
         return self.value + penalty * np.maximum(self.violation, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Ratios:
-    """``constant`` plus one ratio per decision, of affine functions of its number of rows and of its hits."""
-
-    terms: FloatArray
-    constant: float
-
-    @classmethod
-    def of(cls, node: Node, program: Program) -> Ratios | None:
-        """Return a weighted sum of quotients in this form, or None if it does not have it."""
-        if program.layout != "diagonal" or not isinstance(node, Total) or not isinstance(node.part, Quotient):
-            return None
-        quotient = node.part
-        if not (isinstance(quotient.over, Entries) and isinstance(quotient.under, Entries)):
-            return None
-        size = node.weights.size
-        if quotient.over.size != size or quotient.under.size != size:
-            return None
-        cells, k = len(program.axes.cells), program.axes.k
-        table = np.stack([_coefficients(part, program) for part in (quotient.over, quotient.under)])
-        if not np.all(table[:, :, :1] == table[:, :, :cells]):
-            return None
-        both, constants = (
-            table[:, :, 0],
-            np.stack([program.constant[part.start : part.stop] for part in (quotient.over, quotient.under)]),
-        )
-        used = (both != 0).any(axis=(0, 2))
-        if np.any(used.sum(axis=1) > 1) or np.any(used.sum(axis=0) > 1):
-            return None
-        terms, constant = np.zeros((2, 3, k)), 0.0
-        terms[1, 0] = 1.0
-        for i in range(size):
-            place = np.flatnonzero(used[i])
-            if place.size:
-                j = place[0]
-                terms[:, 0, j], terms[:, 1:, j] = constants[:, i], both[:, i, :, j]
-                terms[0, :, j] *= node.weights[i]
-            elif constants[1, i] != 0:
-                constant += node.weights[i] * constants[0, i] / constants[1, i]
-        return cls(terms, float(constant))
-
-    def along(self, line: Line, statistic: FloatArray, engine: Engine) -> FloatArray:
-        """Return the sum after 0, 1, ... rows have entered; ``statistic`` is that before the first one."""
-        hit, made = statistic.sum(axis=0)
-        sums = ratio_sums(line.entering, line.decision, hit, made, self.terms, engine)
-        return sums + self.constant
-
-    def ends(self, j: int, hit: FloatArray, made: FloatArray) -> tuple[float, float]:
-        """Return the smallest and the largest ratio of decision j over given sets of rows."""
-        series = ratio(self.terms, j, hit, made)
-        return float(series.min()), float(series.max())
-
-
-class RatioCombination(NamedTuple):
-    """``constant`` plus multiples of sums of ratios."""
-
-    constant: float
-    terms: tuple[tuple[float, Ratios], ...]
-
-    @classmethod
-    def of(cls, node: Node, program: Program, scale: float = 1.0) -> RatioCombination | None:
-        """Return a node of size one in this form, or None if it does not have it."""
-        ratios = Ratios.of(node, program)
-        if ratios is not None:
-            return cls(scale * ratios.constant, ((scale, ratios),))
-        if isinstance(node, Constant) and node.size == 1:
-            return cls(scale * float(node.values[0]), ())
-        if not isinstance(node, Sum) or node.size != 1:
-            return None
-        parts = [cls.of(part, program, scale * coefficient) for coefficient, part in node.terms]
-        if any(part is None for part in parts):
-            return None
-        return cls(
-            scale * node.constant + sum(part.constant for part in parts if part),
-            tuple(term for part in parts if part for term in part.terms),
-        )
-
-
-def _coefficients(part: Entries, program: Program) -> FloatArray:
-    rows = program.matrix[part.start : part.stop].toarray()
-    return rows.reshape(part.size, len(program.axes.cells), 2, program.axes.k)
-
-
 class Profile:
     """A program, reduced to what must be computed along a line."""
 
@@ -135,15 +51,13 @@ class Profile:
         self.exact = not any(node.one_by_one for part in parts for node in nodes_of(part))
         self.ratios: list[Ratios] = []
         self._places: dict[tuple[int, int], int] = {}
-        self._kept: list[IntArray] = []
         self._width = 0
+        kept = np.arange(program.constant.size)
         if self.exact:
             parts = [self._reduced(part) for part in parts]
-            kept = np.concatenate(self._kept) if self._kept else np.zeros(0, np.int64)
-        else:
-            kept = np.arange(program.constant.size)
-        # The sums of ratios come after the entries, whose number is known only now.
-        parts = [_shifted(part, kept.size) for part in parts] if self.exact else parts
+            kept = np.concatenate([kept[:0], *(kept[start:stop] for start, stop in self._places)])
+            # The sums of ratios come after the entries, whose number is known only now.
+            parts = [_shifted(part, kept.size) for part in parts]
         self.objective, self.metrics = parts[0], parts[1:]
         affine = None if program.limits else RatioCombination.of(program.objective, program)
         self.only = affine.terms[0] if affine is not None and len(affine.terms) == 1 else None
@@ -157,11 +71,10 @@ class Profile:
             self.ratios.append(ratios)
             return Entries(-len(self.ratios), 1 - len(self.ratios), np.zeros(1), np.ones(1))
         if isinstance(node, Entries):
-            place = self._places.get((node.start, node.stop))
-            if place is None:
-                place = self._places[node.start, node.stop] = self._width
-                self._kept.append(np.arange(node.start, node.stop))
+            if (node.start, node.stop) not in self._places:
+                self._places[node.start, node.stop] = self._width
                 self._width += node.size
+            place = self._places[node.start, node.stop]
             return replace(node, start=place, stop=place + node.size)
         return _rebuilt(node, self._reduced)
 
@@ -223,9 +136,7 @@ def _worst(limits: Sequence[Limit], metrics: Sequence[Node], points: FloatArray)
 
 def _violation(limit: Limit, metric: Node, points: FloatArray) -> FloatArray:
     value = metric.value(points)[:, 0]
-    excess = (
-        value - limit.constraint.limit if limit.constraint.sense == "<=" else limit.constraint.limit - value
-    )
+    excess: FloatArray = limit.constraint.excess(value)
     if isinstance(metric, Quotient):  # a rate of no rows, 0 / 0, keeps every limit
         none = metric.under.value(points)[:, 0] <= 0
         excess = np.where(none, 0.0, excess) if none.any() else excess

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metricfit.methods.base import Walk
-from metricfit.methods.search.profile import RatioCombination
+from metricfit.methods.search.ratios import RatioCombination
 from metricfit.problem import Program
 
 

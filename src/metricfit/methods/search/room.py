@@ -21,7 +21,6 @@ from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.fewer_rules import fewer_rules
 from metricfit.methods.master.master import Master
 from metricfit.methods.search.settings import Settings
-from metricfit.oracles.base import mixed
 from metricfit.problem import Limit, Program
 from metricfit.types import FloatArray
 
@@ -36,15 +35,14 @@ def with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> It
     decrease of the expected violation on new rows, times ``settings.price``.
     """
     program, columns = walk.program, Columns(walk.program, walk.vertices)
-    made, rows = counted(walk, best), walk.oracle.effective_rows
+    made, rows = walk.statistic(best), walk.oracle.effective_rows
     errors = [sampling_error(program, limit.metric, made, rows) for limit in program.limits]
-    # The price of missing a limit by one standard error.
-    price = settings.price * unit(program.value(best.u))
-    price *= max(
-        error / unit(limit.constraint.limit) for error, limit in zip(errors, program.limits, strict=True)
-    )
-    start = replace(best, weights=_table(walk, best))
-    found: dict[float, tuple[float, Program, Iterate]] = {}
+    relative = [e / unit(limit.constraint.limit) for e, limit in zip(errors, program.limits, strict=True)]
+    price = (
+        settings.price * unit(program.value(best.u)) * max(relative)
+    )  # of missing a limit by a standard error
+    start = replace(best, weights=best.table(len(program.axes.cells)))
+    found: list[tuple[float, Program, Iterate]] = []
 
     def cost(room: float) -> float:
         """Return the value of the best mixture with this much room, plus the price of its expected violation."""
@@ -53,14 +51,14 @@ def with_room(walk: Walk, best: Iterate, worst: float, settings: Settings) -> It
         if mixture is None or program.value(mixture.u) > worst:
             return np.inf
         total = program.value(mixture.u) + price * mean_excess(room)
-        found[room] = total, tighter, mixture
+        found.append((total, tighter, mixture))
         return total
 
     cost(0.0)
     golden_section(cost, settings.room, settings.looks)
     if not found:
         return best
-    _, tighter, mixture = min(found.values(), key=lambda entry: entry[0])
+    _, tighter, mixture = min(found, key=lambda entry: entry[0])
     return fewer_rules(tighter, walk, mixture, walk.tol)
 
 
@@ -129,17 +127,6 @@ def stricter(program: Program, moves: Sequence[float] | FloatArray) -> Program:
         moved = min(asked + move, (asked + high) / 2) if up else max(asked - move, (asked + low) / 2)
         limits.append(Limit(replace(limit.constraint, limit=moved), limit.metric))
     return replace(program, limits=tuple(limits))
-
-
-def counted(walk: Walk, mixture: Iterate) -> FloatArray:
-    """Return the statistic of a mixture of the walk's rules."""
-    return mixed(walk.vertices, _table(walk, mixture))
-
-
-def _table(walk: Walk, mixture: Iterate) -> FloatArray:
-    """Return the weights of a mixture as a table (cells, vertices)."""
-    weights = np.atleast_2d(mixture.weights)
-    return np.broadcast_to(weights, (len(walk.program.axes.cells), weights.shape[1]))
 
 
 def sampling_error(program: Program, metric: Node, made: FloatArray, rows: float) -> float:

@@ -1,7 +1,8 @@
-"""The state of a run: the rules found, calls and seconds spent, what was reached, history and progress."""
+"""The one loop, and the state of a run: rules found, calls and seconds spent, what was reached, history, progress."""
 
 from metricfit.methods.walk.budget import Budget, Exhausted, Status
 from metricfit.methods.walk.history import FEASIBLE, Record, Standing
+from metricfit.methods.walk.loop import better, run
 from metricfit.methods.walk.walk import Iterate, Outcome, Walk
 
 __all__ = [
@@ -14,4 +15,6 @@ __all__ = [
     "Standing",
     "Status",
     "Walk",
+    "better",
+    "run",
 ]

@@ -59,6 +59,10 @@ class Standing(NamedTuple):
         """Whether all constraints hold."""
         return self.excess <= FEASIBLE
 
+    def proven(self, bound: float, tol: float) -> bool:
+        """Whether all constraints hold, and a lower bound says that no value is better by more than a tolerance."""
+        return self.kept and self.value - bound <= tol
+
     def beats(self, other: Standing | None) -> bool:
         """Whether this mixture is at least as good as the other: constraints first, then the objective."""
         return other is None or (self.excess, self.value) <= (other.excess, other.value)

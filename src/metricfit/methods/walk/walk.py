@@ -9,7 +9,7 @@ import numpy as np
 
 from metricfit.methods.walk.budget import Budget, Exhausted, Status
 from metricfit.methods.walk.history import Record
-from metricfit.oracles.base import OracleBase, Vertex
+from metricfit.oracles.base import OracleBase, Vertex, mixed
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -44,6 +44,13 @@ class Iterate:
     multipliers: tuple[FloatArray, ...] | None = None
     settled: bool = True
     final: bool = False
+
+    def table(self, cells: int, vertices: int | None = None) -> FloatArray:
+        """Return the weights as a table (cells, vertices), by default of the vertices that they reach to."""
+        known = self.weights.shape[-1]
+        table = np.zeros((cells, known if vertices is None else vertices))
+        table[:, :known] = self.weights
+        return table
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +126,7 @@ class Walk:
     def ask(self, loss: FloatArray) -> int:
         """Ask for the best rule for a loss and return its place in `vertices`."""
         self.spend()
-        return self.add(self.oracle(_unit(loss), self.program.layout))
+        return self.add(self.oracle(of_unit_size(loss), self.program.layout))
 
     def spend(self, calls: int = 1) -> None:
         """Count calls against the budget; end the walk when it is used up."""
@@ -139,7 +146,7 @@ class Walk:
         if not losses:
             return []
         self.spend(len(losses))
-        answers = self.oracle.many([_unit(loss) for loss in losses], self.program.layout)
+        answers = self.oracle.many([of_unit_size(loss) for loss in losses], self.program.layout)
         return [self.add(vertex) for vertex in answers]
 
     def add(self, vertex: Vertex) -> int:
@@ -166,6 +173,10 @@ class Walk:
         """Return u of a mixture of whole vertices."""
         return weights @ self.vectors[: weights.size]
 
+    def statistic(self, mixture: Iterate) -> FloatArray:
+        """Return the statistic of a mixture."""
+        return mixed(self.vertices, mixture.table(len(self.program.axes.cells)))
+
     def lower_bound(self, u: FloatArray) -> tuple[float, int]:
         """Price the tangent plane of the objective at u; return the bound that it proves, and the answer's place."""
         slope, level = self.program.tangent(u)
@@ -183,7 +194,7 @@ class Walk:
         return float((self.vectors @ slope).min())
 
 
-def _unit(loss: FloatArray) -> FloatArray:
+def of_unit_size(loss: FloatArray) -> FloatArray:
     """Scale a loss: the rule does not depend on its size, but float32 scores do."""
     size = np.abs(loss).max()
     return loss / size if size > 0 else loss
