@@ -45,6 +45,30 @@ def test_the_plain_rule_is_that_of_the_models_own_probabilities():
     assert found.calibrated.value <= found.calibrated.bound
 
 
+def too_sure_rows(seed, copies, rows=2000, new=20_000):
+    """Draw rows of four features; the model counts each of them several times, as naive Bayes counts copies of one."""
+    random = np.random.default_rng(seed)
+    centres = 1.2 * random.normal(size=(5, 4))
+    drawn = []
+    for count in (rows, new):
+        y = random.choice(5, count, p=[0.35, 0.25, 0.2, 0.12, 0.08])
+        X = centres[y] + random.normal(size=(count, 4)) * (1 + 0.5 * (y[:, None] % 2))
+        score = -copies * ((X[:, None] - centres) ** 2).sum(axis=2) / 2
+        proba = np.exp(score - score.max(axis=1, keepdims=True))
+        drawn += [proba / proba.sum(axis=1, keepdims=True), y]
+    return drawn
+
+
+@pytest.mark.parametrize(("seed", "copies"), [(3, 3), (3, 6), (1, 6)])
+def test_where_many_rows_are_near_a_threshold_argmax_is_not_preferred(seed, copies):
+    """Calibrated without a row, its probabilities cross thresholds tuned on others: that says nothing of new rows."""
+    proba, y, new, truth = too_sure_rows(seed, copies)
+    found = mf.optimize(proba, y, "min_recall")
+    reached = found.policy.evaluate(new, truth, "min_recall")["value"].iloc[0]
+    argmax = mf.min_recall()(mf.Confusion.from_predictions(truth, new.argmax(axis=1)))
+    assert reached > argmax + 0.05
+
+
 @pytest.mark.parametrize("seed", [6, 7])
 def test_where_argmax_beats_the_guided_search_a_direct_search_is_compared_too(seed):
     """One class gets a few sure rows, another one all the rest: both rates are 1, where argmax has about .55.

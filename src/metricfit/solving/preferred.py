@@ -12,12 +12,15 @@ from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.expression import Entries, nodes_of
 from metricfit.methods.base import Outcome, Walk, run
+from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.local import Local
 from metricfit.methods.search.coordinate import count_of_weights
 from metricfit.methods.search.room import sampling_error, unit, with_room
 from metricfit.methods.search.settings import Settings
 from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules
+from metricfit.oracles import PluginOracle
 from metricfit.oracles.base import OracleBase
+from metricfit.policy import Policy
 from metricfit.problem import Problem, Program
 from metricfit.solving.answer import Answer
 from metricfit.types import FloatArray
@@ -199,7 +202,9 @@ def _with_room(answer: Answer, worst: float, settings: Settings) -> Answer:
 def _unless_argmax_is_better(problem: Problem, raw: Walk, answer: Answer) -> Answer:
     """Return the answer, or argmax if that is better; the problem has no constraints.
 
-    To compare the two fairly, the policy decides each row by probabilities that were calibrated without that row. If
+    To compare the two fairly, the policy decides each row by probabilities that were calibrated without that row. It
+    was tuned on slightly different ones, and where many rows lie near its thresholds, as those of naive Bayes do, this
+    alone may spoil it. So argmax must also be better than the policy that is tuned on these held-out probabilities. If
     both have the same value (a geometric mean of 0, because a class of few rows is missed), the search is preferred. A
     sample of the rows may lack a class, and then a mean of recalls is undefined: the two are compared on all rows.
     """
@@ -211,13 +216,29 @@ def _unless_argmax_is_better(problem: Problem, raw: Walk, answer: Answer) -> Ans
     rows = rows.take(places)
     if not _has_all(rows, raw.oracle.margins):
         return _better(answer, argmax)
-    plain = argmax.exact().plugin_policy().decision_proba(rows.proba, rows.attributes)
-    policy = replace(answer.exact().plugin_policy(), calibration=None)
-    tuned = policy.decision_proba(proba, rows.attributes)
-    values = [
-        problem.sign * float(problem.objective(expected_confusion(rows, made))) for made in (plain, tuned)
-    ]
-    return argmax if values[0] < values[1] - ROUNDING else answer
+    held_out = replace(rows, proba=proba)
+
+    def value(policy: Policy, on: Rows) -> float:
+        made = expected_confusion(on, policy.decision_proba(on.proba, on.attributes))
+        return problem.sign * float(problem.objective(made))
+
+    most = value(argmax.exact().plugin_policy(), rows) + ROUNDING
+    tuned = replace(answer.exact().plugin_policy(), calibration=None)
+    if value(tuned, held_out) <= most:
+        return answer
+    again = _by_probabilities(problem, answer, held_out).exact().plugin_policy()
+    return answer if value(again, held_out) <= most else argmax
+
+
+def _by_probabilities(problem: Problem, answer: Answer, rows: Rows) -> Answer:
+    """Return the best answer by the probabilities of some rows, which count as they are; begin with another's rules."""
+    oracle = PluginOracle(rows, "model")
+    program = problem.bind(rows.axes, oracle.margins)
+    walk = answer.walk.beside(program, oracle, free=True)
+    used = np.flatnonzero(np.atleast_2d(answer.mixture.weights).any(axis=0))
+    walk.ask_all([answer.walk.vertices[place].loss for place in used])
+    method = ColumnGeneration() if program.mixable else Local(tries=1, warn=False)
+    return Answer(walk, run(method, program, walk, warn=False).best)
 
 
 def _has_all(rows: Rows, margins: FloatArray) -> bool:
