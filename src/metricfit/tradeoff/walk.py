@@ -28,8 +28,10 @@ from metricfit.tradeoff.points import Point
 FEW, ANCHORS, GRID_ANCHORS = 8, 3, 5
 # Where cells are told apart and labels are counted, limits are kept by labels and probabilities together. Mixtures of
 # rules that fit the labels best would keep them by labels only. So this many levels are solved, and the others lie
-# between them.
-SOLVED_BY_CELL = 4
+# between them. If the value falls by more than STEEP (of its unit) from one solved level to the next, mixtures of the
+# two may be far below what a level has when it is solved: then more are, up to MOST_BY_CELL. Towards the strictest
+# floor on a precision, mixtures had .70 (.66 on new rows) where the solved level has .80 (.74).
+SOLVED_BY_CELL, MOST_BY_CELL, STEEP = 4, 8, 0.05
 # About how many of the mixed levels ask for more rules (of a grid all do), and for how many at most. By exact counts
 # the levels between them are then mixed of these levels' mixtures, which costs ten-thousandths of the value.
 # Rules on calibrated and on given probabilities are asked for both, which takes longer: then fewer levels ask.
@@ -63,7 +65,9 @@ class Walker:
         for levels in solved:
             self.visit(levels)
         if cautious:
-            for _ in range(SOLVED_BY_CELL - len(solved)):
+            while len(self.points) < SOLVED_BY_CELL or (
+                len(self.points) < MOST_BY_CELL and self._steep(order)
+            ):
                 self.visit(self._widest(order))
             self._between(order)
         elif quick:
@@ -87,17 +91,25 @@ class Walker:
 
         A curve bends where it falls, and a level that cannot be kept ends it: there levels are worth the most.
         """
-        known = [place for place, levels in enumerate(order) if levels in self.points]
-        pairs = [(low, high) for low, high in pairwise(known) if high - low > 1]
-
-        def area(pair: tuple[int, int]) -> float:
-            ends = [self.points[order[place]].result for place in pair]
-            values = [result.value for result in ends if result is not None]
-            fall = abs(values[0] - values[1]) if len(values) == 2 else np.inf if values else -1.0
-            return fall * (pair[1] - pair[0])
-
-        low, high = max(pairs, key=area)
+        (low, high), _ = max(self._falls(order), key=lambda gap: gap[1] * (gap[0][1] - gap[0][0]))
         return order[(low + high) // 2]
+
+    def _steep(self, order: Sequence[tuple[float, ...]]) -> bool:
+        """Whether the value falls far between two known neighbours that have levels between them."""
+        known = [point.result for point in self.points.values() if point.result is not None]
+        size = max([1.0, *(abs(result.value) for result in known)])
+        return any(fall > STEEP * size for _, fall in self._falls(order))
+
+    def _falls(self, order: Sequence[tuple[float, ...]]) -> list[tuple[tuple[int, int], float]]:
+        """Return the places of known neighbours that have levels between them, each with the fall in value."""
+        known = [place for place, levels in enumerate(order) if levels in self.points]
+
+        def fall(low: int, high: int) -> float:
+            ends = [self.points[order[place]].result for place in (low, high)]
+            values = [result.value for result in ends if result is not None]
+            return abs(values[0] - values[1]) if len(values) == 2 else np.inf if values else -1.0
+
+        return [((low, high), fall(low, high)) for low, high in pairwise(known) if high - low > 1]
 
     def _between(self, order: Sequence[tuple[float, ...]]) -> None:
         """Mix the solved levels' mixtures for the levels between them; solve where that does not help."""
