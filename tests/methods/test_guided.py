@@ -348,3 +348,23 @@ def test_two_recalls_that_only_a_mixture_of_two_thresholds_keeps(seed, objective
     assert solved(-known.fun - 0.002).feasible
     with pytest.raises(mf.InfeasibleError):
         solved(-known.fun + 0.002)
+
+
+@pytest.mark.parametrize("seed", [9, 21, 30, 38])
+def test_recalls_that_only_a_mixture_of_drawn_rules_keeps(seed):
+    """A linear program over many drawn weights says which recalls can be had; the probabilities mislead."""
+    random = np.random.default_rng(seed)
+    y = random.choice(4, 200, p=[0.4, 0.3, 0.2, 0.1])
+    proba = random.dirichlet(np.ones(4), 200) + 0.4 * np.eye(4)[y]
+    proba /= proba.sum(axis=1, keepdims=True)
+    drawn = ((proba * weights).argmax(axis=1) for weights in np.exp(0.8 * random.normal(size=(2000, 4))))
+    recalls = np.array([[np.mean(made[y == c] == c) for c in range(4)] for made in drawn])
+    mixed = linprog(
+        -recalls @ random.dirichlet(np.ones(4)),
+        A_ub=-recalls[:, :2].T,
+        b_ub=-recalls[:, :2].mean(axis=0),
+        A_eq=np.ones((1, len(recalls))),
+        b_eq=[1],
+    )
+    limits = [mf.recall(c) >= level - 0.004 for c, level in enumerate(mixed.x @ recalls)]
+    assert mf.optimize(proba, y, "g_mean", limits).feasible

@@ -27,6 +27,7 @@ from metricfit.methods.search.merit import FIRST, by_merit, merit, merits
 from metricfit.methods.search.profile import Profile
 from metricfit.methods.search.relaxation import bound_of_ratios
 from metricfit.methods.search.settings import SETTINGS
+from metricfit.methods.search.thresholds import ask_for_thresholds
 from metricfit.methods.starts import argmax_loss, balanced_loss, constant_rules, diagonal_loss
 from metricfit.metrics.means import h_mean
 from metricfit.problem import Problem, Program
@@ -45,9 +46,9 @@ class Local(Method):
 
     Starts from plain argmax, the balanced rule, the best rule for the H-mean, and drawn weights. From each,
     Frank-Wolfe with exact line search walks over the vertices of the achievable set; the best rules found are
-    then polished: each weight in turn is scanned over all its breakpoints and set to the best. The answer is the
-    best of everything tried, without a proof that nothing is better; a bound is reported only where one is
-    known.
+    then polished: each weight in turn is scanned over all its breakpoints and set to the best. Of two classes under
+    constraints, all thresholds that a mixture can need are found in one sort. The answer is the best of everything
+    tried, without a proof that nothing is better; a bound is reported only where one is known.
 
     Parameters
     ----------
@@ -117,6 +118,7 @@ class Local(Method):
         if program.limits:
             for vertex in constant_rules(program, walk.oracle.margins):
                 walk.add(vertex)
+            ask_for_thresholds(program, walk)
         # Where cells have rules of their own, an exact oracle finds those of all cells in one call; a polish would scan
         # the weights of every cell in turn. That is done only if no mixture is better than the rules: the tangent plane
         # of a precision does not tell that a class which is never decided keeps the limit.
