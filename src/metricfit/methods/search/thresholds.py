@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from metricfit.data.rows import Rows
 from metricfit.methods.base import Walk
@@ -34,6 +33,8 @@ def corner_thresholds(rows: Rows) -> FloatArray:
     >>> corner_thresholds(Rows.of(np.column_stack([1 - proba, proba]), [1, 1, 0, 1, 0])).round(2)
     array([0.35, 0.75])
     """
+    from scipy.spatial import ConvexHull, QhullError  # takes a while, and only two classes need it
+
     score = np.asarray(rows.proba[:, 1], float)
     order = np.argsort(-score, kind="stable")
     score, labels = score[order], rows.labels[order]
