@@ -53,7 +53,7 @@ def curves(
             lines.append([])
             for floor in levels:
                 result = solved(s, "g_mean", [mf.precision(c) >= floor], **WAYS[way])
-                value, new, margin = [np.nan] * 3 if result is None else judged(result, s, c, floor)
+                value, new, margin = [np.nan] * 3 if result is None else judged(result, s, c, floor)[:3]
                 lines[-1].append([value, new, margin + floor])
     return levels, {way: np.mean(lines, axis=0) for way, lines in found.items()}, np.mean(plain, axis=0)
 
