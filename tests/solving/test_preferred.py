@@ -196,3 +196,17 @@ def test_limits_on_groups_that_a_direct_search_of_many_weights_keeps_are_kept(se
     assert found.feasible
     direct = mf.optimize(proba, y, "min_recall", limits, sensitive_features=group, method=Local(warn=False))
     assert found.value >= direct.value - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("objective", "limits"),
+    [("g_mean", ["precision(2) >= 0.6"]), ("h_mean", ["coverage(1) <= 0.1"]), ("min_recall", [])],
+)
+def test_wherever_the_time_ends_there_is_an_answer(objective, limits):
+    """In a third of the range the time ends within the direct search, after which plain rules cannot be asked for."""
+    proba, y, *_ = too_sure_rows(3, 6, new=1)
+    whole = mf.optimize(proba, y, objective, limits).seconds
+    for share in np.linspace(0.05, 0.95, 19):
+        found = mf.optimize(proba, y, objective, limits, max_seconds=share * whole)
+        assert found.status in ("max_seconds", "searched")
+        assert found.feasible or found.status == "max_seconds"

@@ -107,9 +107,8 @@ class Choice:
 
     def between_rules(self) -> None:
         """Choose the best rule of each cell on the lines between the rules of its mixture, then once more."""
-        for sweep in range(
-            SWEEPS if len(self.mixed) > 1 else 1
-        ):  # a single cell would be searched the same again
+        sweeps = SWEEPS if len(self.mixed) > 1 else 1  # a single cell would be searched the same way again
+        for sweep in range(sweeps):
             before = self.rank
             for a in self.mixed:
                 weights, losses = self.mixtures[a]

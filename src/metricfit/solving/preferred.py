@@ -11,7 +11,7 @@ from metricfit.data.layout import shape_of
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.functions.expression import Entries, nodes_of
-from metricfit.methods.base import Outcome, Walk, run
+from metricfit.methods.base import Exhausted, Outcome, Walk, run
 from metricfit.methods.column_generation import ColumnGeneration
 from metricfit.methods.local import Local
 from metricfit.methods.search.coordinate import count_of_weights
@@ -174,7 +174,10 @@ def _run_directly(raw: Walk, tries: int | None = None) -> Outcome | None:
 def _better_plain(raw: Walk) -> Answer | None:
     """Return the better of argmax and the balanced rule; None if the budget does not allow for both."""
     losses = [argmax_loss(raw.program), balanced_loss(raw.program, raw.oracle.margins)]
-    plain = [Answer(raw, raw.single(place)) for place in raw.ask_all(losses)]
+    try:
+        plain = [Answer(raw, raw.single(place)) for place in raw.ask_all(losses)]
+    except Exhausted:  # a direct search may have used up the time
+        return None
     return min(plain, key=lambda rule: rule.standing) if len(plain) == len(losses) else None
 
 
