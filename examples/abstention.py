@@ -21,7 +21,7 @@ def cheapest(decisions, limits=()):
     """Return the policy of the lowest cost, with the metric that it was fitted for."""
     costs = mf.cost([[price(truth, decision) for decision in decisions] for truth in data.classes])
     proba, y = data.proba[fitted], data.y[fitted]
-    return costs, mf.optimize(proba, y, costs, limits, decisions=decisions, confusion="calibrated")
+    return costs, mf.optimize(proba, y, costs, limits, decisions=decisions, counting="calibrated")
 
 
 # The reviewers can take three cases in a hundred.

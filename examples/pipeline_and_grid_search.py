@@ -23,7 +23,7 @@ model = make_pipeline(
 )
 parity = mf.demographic_parity(over="channel") <= 0.1
 clf = mf.MetricClassifier(
-    model, "g_mean", [parity], attributes=["channel"], confusion="calibrated", cv=3, random_state=0
+    model, "g_mean", [parity], attributes=["channel"], counting="calibrated", cv=3, random_state=0
 )
 
 # Each candidate is scored by the G-mean of its decisions on held-out rows.

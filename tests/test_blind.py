@@ -51,13 +51,13 @@ def test_exact_over_all_randomised_rules_that_do_not_see_the_cell():
     costs = np.array([[0.0, 1.0, 4.0], [2.0, 0.0, 7.0], [5.0, 3.0, 0.0]])
     limit = mf.demographic_parity("group", to="pairs") <= 0.02
     result = mf.optimize(
-        joint, y, mf.cost(costs), [limit], sensitive_features=cell, blind=True, confusion="model", tol=1e-6
+        joint, y, mf.cost(costs), [limit], sensitive_features=cell, blind=True, counting="model", tol=1e-6
     )
     assert result.certified
     assert result.status == "optimal"
     assert result.constraints[0].value <= 0.02 + 1e-6
     assert result.value == pytest.approx(best_rule(joint, costs, 0.02), abs=1e-5)
-    free = mf.optimize(joint, y, mf.cost(costs), sensitive_features=cell, blind=True, confusion="model")
+    free = mf.optimize(joint, y, mf.cost(costs), sensitive_features=cell, blind=True, counting="model")
     assert free.value < result.value - 1e-3  # the limit costs something, so the test can fail
 
 
@@ -73,7 +73,7 @@ def test_a_frontier_of_blind_policies():
         levels,
         sensitive_features=cell,
         blind=True,
-        confusion="model",
+        counting="model",
         tol=1e-6,
     )
     expected = [best_rule(joint, costs, level) for level in sorted(levels)]
@@ -90,7 +90,7 @@ def test_features_that_tell_the_cell_are_as_good_as_seeing_it(confusion):
     y = (rng.random(400) < proba[:, 1]).astype(int)
     told = np.zeros((400, 2, 2))
     told[np.arange(400), cell] = proba
-    how = {"sensitive_features": cell, "confusion": confusion, "method": "column_generation"}
+    how = {"sensitive_features": cell, "counting": confusion, "method": "column_generation"}
     limits = [mf.equalized_odds("group") <= 0.03]
     blind = mf.optimize(told, y, "accuracy", limits, blind=True, **how)
     seeing = mf.optimize(proba, y, "accuracy", limits, **how)
@@ -232,7 +232,7 @@ def test_a_frozen_model_that_sees_the_attribute_is_refused():
 
 def test_class_probabilities_are_not_those_of_pairs():
     joint, cell, y = joint_rows()
-    policy = mf.optimize(joint, y, "accuracy", sensitive_features=cell, blind=True, confusion="model").policy
+    policy = mf.optimize(joint, y, "accuracy", sensitive_features=cell, blind=True, counting="model").policy
     classes = joint.reshape(-1, CELLS, CLASSES).sum(axis=1)
     for use in (policy.decide, lambda proba: policy.evaluate(proba, y)):
         with pytest.raises(ValueError, match=r"3 columns.*decides by 6.*clf.estimator_.joint_proba\(X\)"):

@@ -29,13 +29,13 @@ def data():
 @pytest.fixture(scope="module")
 def front(data):
     return mf.frontier(
-        data.proba, data.y, "g_mean", mf.precision("fraud"), np.linspace(0.5, 0.9, 25), confusion="model"
+        data.proba, data.y, "g_mean", mf.precision("fraud"), np.linspace(0.5, 0.9, 25), counting="model"
     )
 
 
 def single(data, constraint, level, **options):
     limit = replace(constraint, limit=level)
-    return mf.optimize(data.proba, data.y, "g_mean", [limit], confusion="model", **options)
+    return mf.optimize(data.proba, data.y, "g_mean", [limit], counting="model", **options)
 
 
 def test_every_level_is_nearly_the_single_solve(data, front):
@@ -49,7 +49,7 @@ def test_every_level_is_nearly_the_single_solve(data, front):
 
 def test_few_levels_are_single_solves(data):
     front = mf.frontier(
-        data.proba, data.y, "g_mean", "precision('fraud') >= 0", [0.9, 0.6, 0.8], confusion="model"
+        data.proba, data.y, "g_mean", "precision('fraud') >= 0", [0.9, 0.6, 0.8], counting="model"
     )
     assert [point.level for point in front] == [0.9, 0.6, 0.8]  # as they were given
     assert [point.level for point in front.ordered] == [0.6, 0.8, 0.9]
@@ -61,7 +61,7 @@ def test_few_levels_are_single_solves(data):
 
 
 def test_levels_keep_their_order_and_number(data):
-    given = {"confusion": "model", "expect": True}
+    given = {"counting": "model", "expect": True}
     levels, shares = [0.8, 0.6, 0.8], [0.03, 0.05]
     front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels, **given)
     assert front.to_frame()["level"].tolist() == levels
@@ -71,7 +71,7 @@ def test_levels_keep_their_order_and_number(data):
     assert front[1].value > front[0].value == front[2].value
     assert front[0].expected == front[2].expected != front[1].expected
     traded = [mf.precision("fraud"), mf.coverage("fraud") <= 0.1]
-    grid = mf.frontier(data.proba, data.y, "g_mean", traded, [[0.7, 0.6], shares], confusion="model")
+    grid = mf.frontier(data.proba, data.y, "g_mean", traded, [[0.7, 0.6], shares], counting="model")
     assert [point.levels for point in grid] == [(0.7, 0.03), (0.7, 0.05), (0.6, 0.03), (0.6, 0.05)]
     assert [point.levels for point in grid.ordered] == [(0.6, 0.05), (0.6, 0.03), (0.7, 0.05), (0.7, 0.03)]
     with pytest.raises(ValueError, match="2 traded constraints; see levels"):
@@ -102,7 +102,7 @@ def test_policies_keep_their_level_on_the_rows(data, front):
 
 def test_many_levels_cost_a_few_solves(data):
     levels = np.linspace(0.5, 0.9, 50)
-    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels, confusion="model")
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels, counting="model")
     calls = [single(data, front.traded[0], level).n_oracle_calls for level in (0.5, 0.7, 0.9)]
     assert len(front) == 50
     assert front.passes <= 9 * np.mean(calls)
@@ -210,20 +210,20 @@ def test_metrics_without_convexity_are_solved_level_by_level(data):
 
 def test_levels_that_cannot_be_kept_stay_as_rows(data):
     front = mf.frontier(
-        data.proba, data.y, "accuracy", mf.min_recall(), [0.5, 0.7, 0.95, 0.99], confusion="model"
+        data.proba, data.y, "accuracy", mf.min_recall(), [0.5, 0.7, 0.95, 0.99], counting="model"
     )
     frame = front.to_frame()
     assert frame["status"].tolist()[-2:] == ["infeasible", "infeasible"]
     assert frame["value"].isna().tolist() == [False, False, True, True]
-    best = mf.optimize(data.proba, data.y, "min_recall", confusion="model")
+    best = mf.optimize(data.proba, data.y, "min_recall", counting="model")
     assert frame["reached"].iloc[-1] == pytest.approx(best.value, abs=2e-3)
     assert "2 of them cannot be kept" in repr(front)
 
 
 def test_levels_are_chosen_between_free_and_strictest(data):
-    front = mf.frontier(data.proba, data.y, "accuracy", mf.min_recall(), 12, confusion="model")
-    free = mf.optimize(data.proba, data.y, "accuracy", confusion="model")
-    best = mf.optimize(data.proba, data.y, "min_recall", confusion="model")
+    front = mf.frontier(data.proba, data.y, "accuracy", mf.min_recall(), 12, counting="model")
+    free = mf.optimize(data.proba, data.y, "accuracy", counting="model")
+    best = mf.optimize(data.proba, data.y, "min_recall", counting="model")
     levels = front.to_frame()["level"]
     assert len(front) == 12
     assert all(point.feasible for point in front)
@@ -253,7 +253,7 @@ def test_a_grid_is_monotone_in_both_constraints(data):
         "g_mean",
         [mf.precision("fraud"), mf.coverage("suspicious") <= 0.1],
         [[0.6, 0.8, 0.9], [0.1, 0.05, 0.08]],
-        confusion="model",
+        counting="model",
     )
     assert len(front) == 9
     assert [point.levels for point in front][:3] == [(0.6, 0.1), (0.6, 0.05), (0.6, 0.08)]
@@ -266,7 +266,7 @@ def test_a_grid_is_monotone_in_both_constraints(data):
         data.y,
         "g_mean",
         [mf.precision("fraud") >= 0.8, mf.coverage("suspicious") <= 0.08],
-        confusion="model",
+        counting="model",
     )
     assert table[1, 1] == pytest.approx(alone.value, abs=2e-3)
 
@@ -281,7 +281,7 @@ def test_shared_constraints_are_kept_at_every_level(data):
         np.linspace(0.6, 0.8, 10),
         constraints=[kept],
         sensitive_features=data.X[["region"]],
-        confusion="model",
+        counting="model",
     )
     for point in front:
         assert kept.metric(point.result.confusion) <= 0.02 + 1e-6
@@ -304,11 +304,11 @@ def test_shared_constraints_are_kept_at_every_level(data):
 )
 def test_bad_requests_say_what_is_wrong(data, constraint, levels, said):
     with pytest.raises(ValueError, match=said):
-        mf.frontier(data.proba, data.y, "g_mean", constraint, levels, confusion="model")
+        mf.frontier(data.proba, data.y, "g_mean", constraint, levels, counting="model")
 
 
 def test_the_oracle_remembers_what_it_was_asked(data):
-    plain = oracle_for(data.proba, data.y, confusion="model")
+    plain = oracle_for(data.proba, data.y, counting="model")
     oracle = Remembering(plain)
     losses = [np.random.default_rng(seed).normal(size=(1, 4, 4)) for seed in (0, 1, 0)]
     answers = oracle.many(losses, "full")
@@ -324,13 +324,13 @@ def test_the_oracle_remembers_what_it_was_asked(data):
 def test_what_to_expect_on_new_rows_along_the_frontier(data):
     levels = np.linspace(0.6, 0.85, 10)
     front = mf.frontier(
-        data.proba, data.y, "g_mean", mf.precision("fraud"), levels, confusion="model", expect=True
+        data.proba, data.y, "g_mean", mf.precision("fraud"), levels, counting="model", expect=True
     )
     frame = front.to_frame()
     assert (frame["low"] < frame["expected"]).all()
     assert (frame["expected"] < frame["high"]).all()
     alone = mf.optimize(
-        data.proba, data.y, "g_mean", [mf.precision("fraud") >= 0.6], confusion="model", expect=True
+        data.proba, data.y, "g_mean", [mf.precision("fraud") >= 0.6], counting="model", expect=True
     )
     assert frame["expected"].iloc[0] == pytest.approx(alone.expected.value, abs=0.01)
 
@@ -352,9 +352,9 @@ def test_a_solver_that_fails_now_and_then_costs_no_level(data, monkeypatch):
         return solve(self, columns, alpha)
 
     levels = np.linspace(0.5, 0.9, 25)
-    sound = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels, confusion="model")
+    sound = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels, counting="model")
     monkeypatch.setattr("metricfit.methods.master.pool.Master.solve", failing)
-    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels, confusion="model")
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), levels, counting="model")
     assert len(front) == 25
     for point, reference in zip(front, sound, strict=True):
         assert point.feasible
@@ -365,7 +365,7 @@ def test_a_solver_that_fails_now_and_then_costs_no_level(data, monkeypatch):
 
 
 def test_a_point_has_what_its_result_has(data):
-    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.7, 1.5], confusion="model")
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.7, 1.5], counting="model")
     kept, lost = front
     assert kept.value == kept.result.value
     assert kept.policy is kept.result.policy
@@ -379,7 +379,7 @@ def test_a_point_has_what_its_result_has(data):
 
 def test_a_callback_follows_every_level_and_a_start_is_begun_at(data):
     seen = []
-    levels, known = [0.6, 0.7], {"confusion": "model"}
+    levels, known = [0.6, 0.7], {"counting": "model"}
     front = mf.frontier(
         data.proba,
         data.y,
@@ -407,7 +407,7 @@ def test_a_callback_follows_every_level_and_a_start_is_begun_at(data):
 
 def test_rows_that_lack_an_attribute_may_be_a_cell(data):
     region = pd.Series(np.where(np.arange(len(data.y)) % 5 == 0, None, data.X["region"]), name="region")
-    how = {"sensitive_features": region.to_frame(), "confusion": "calibrated"}
+    how = {"sensitive_features": region.to_frame(), "counting": "calibrated"}
     parity = mf.demographic_parity("region")
     with pytest.raises(ValueError, match="missing"):
         mf.frontier(data.proba, data.y, "g_mean", parity, [0.2, 0.05], **how)

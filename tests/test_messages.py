@@ -14,9 +14,7 @@ GROUP = np.where(np.arange(400) < 5, "few", "many")
 
 
 def not_judged():
-    mf.optimize(PROBA, Y, lambda C: C[0, 0], ["recall(1) >= 0.1"], confusion="model").policy.evaluate(
-        PROBA, Y
-    )
+    mf.optimize(PROBA, Y, lambda C: C[0, 0], ["recall(1) >= 0.1"], counting="model").policy.evaluate(PROBA, Y)
 
 
 def another_order():
@@ -73,7 +71,7 @@ def test_functions_that_a_policy_does_not_contain(provenance, message):
 
 def test_numbers_agree_with_their_nouns():
     assert [count(n, "policy", "policies") for n in (0, 1, 2)] == ["0 policies", "1 policy", "2 policies"]
-    policy = mf.optimize(PROBA, Y, "accuracy", confusion="model").policy
+    policy = mf.optimize(PROBA, Y, "accuracy", counting="model").policy
     assert repr(policy).startswith("Policy(2 classes, 2 decisions, 1 cell, 1 rule,")
     parity = [mf.equal_opportunity(over="group", c=1) <= 0.5]
     with pytest.warns(mf.exceptions.FewRowsWarning, match="^1 of the rates compared over groups rests on"):

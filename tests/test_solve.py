@@ -125,7 +125,7 @@ BAD_OPTIONS = {
     "no seconds": ({"max_seconds": 0}, "max_seconds must be a positive number or None, got 0"),
     "seconds nan": ({"max_seconds": np.nan}, "max_seconds must be a positive number or None, got nan"),
     "seconds text": ({"max_seconds": "1 min"}, "max_seconds must be a positive number or None"),
-    "confusion": ({"confusion": "soft"}, "confusion must be 'labels', 'calibrated' or 'model', got 'soft'"),
+    "counting": ({"counting": "soft"}, "counting must be 'labels', 'calibrated' or 'model', got 'soft'"),
     "oracle": ({"oracle": "plug-in"}, "oracle must be 'plugin' or an object with .*, got 'plug-in'"),
     "oracle object": ({"oracle": object()}, "oracle must be 'plugin' or an object with axes, margins"),
     "no threads": ({"n_jobs": 0}, "n_jobs must be None, a positive number of threads, or -1"),
@@ -224,7 +224,7 @@ def test_attribute_value_not_seen_in_fit():
 
 
 def test_soft_labels_need_no_row_of_each_class():
-    assert mf.optimize(PROBA, [0, 1, 1, 1], "g_mean", confusion="model").status == "optimal"
+    assert mf.optimize(PROBA, [0, 1, 1, 1], "g_mean", counting="model").status == "optimal"
 
 
 def test_a_single_decision_leaves_nothing_to_choose():
@@ -242,7 +242,7 @@ def test_solve_takes_a_problem_and_an_oracle():
     problem = Problem.of("g_mean", "recall(0) >= 0.5")
     rows = Rows.of(PROBA, Y)
     result = solve(problem, PluginOracle(rows, "model"))
-    same = mf.optimize(PROBA, Y, "g_mean", "recall(0) >= 0.5", confusion="model")
+    same = mf.optimize(PROBA, Y, "g_mean", "recall(0) >= 0.5", counting="model")
     assert result.value == same.value
     assert result.problem == str(problem)
 
@@ -295,7 +295,7 @@ def test_public_names():
 def test_a_floor_for_a_class_without_rows_is_kept_by_never_deciding_it(confusion):
     proba, y = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]] * 20), np.array([0, 1] * 20)
     result = mf.optimize(
-        proba, y, "accuracy", [mf.precision(2) >= 0.5], classes=[0, 1, 2], confusion=confusion
+        proba, y, "accuracy", [mf.precision(2) >= 0.5], classes=[0, 1, 2], counting=confusion
     )
     assert np.array_equal(result.policy.decide(proba), y)
     assert np.isnan(result.constraints[0].value)
@@ -308,11 +308,11 @@ def test_a_floor_for_a_class_without_rows_is_kept_by_never_deciding_it(confusion
             "accuracy",
             [limit],
             sensitive_features={"g": group},
-            confusion=confusion,
+            counting=confusion,
         )
         assert np.array_equal(found.policy.decide(proba, {"g": group}), positive)
     with pytest.raises(mf.InfeasibleError, match="cannot be kept at all"):
-        mf.optimize(proba, positive.astype(int), "accuracy", [mf.precision(1) >= 90], confusion=confusion)
+        mf.optimize(proba, positive.astype(int), "accuracy", [mf.precision(1) >= 90], counting=confusion)
 
 
 @pytest.mark.parametrize("confusion", ["labels", "calibrated", "model"])
@@ -325,7 +325,7 @@ def test_a_precision_does_not_rest_on_a_rule_that_is_never_used(objective, confu
     proba = random.dirichlet([1, 1], 800)
     y = (random.random(800) > proba[:, 0]).astype(int)
     proba = np.round(5 * proba) / 5
-    result = mf.optimize(proba, y, objective, confusion=confusion)
+    result = mf.optimize(proba, y, objective, counting=confusion)
     thresholds = [np.digitize(proba[:, 1], [t]) for t in (0.1, 0.3, 0.5, 0.7, 0.9)]
     counted = max(objective(mf.Confusion.from_predictions(y, made, classes=[0, 1])) for made in thresholds)
     shares = result.policy.decision_proba(proba)
@@ -347,7 +347,7 @@ def test_rows_get_the_most_probable_of_the_classes_that_a_problem_does_not_tell_
 ):
     """A metric of one class says nothing of the other rows: they must not all become one arbitrary class."""
     data = mf.datasets.make_fraud_triage(n_rows=2000, random_state=0)
-    result = mf.optimize(data.proba, data.y, objective, limits, confusion=confusion)
+    result = mf.optimize(data.proba, data.y, objective, limits, counting=confusion)
     shares = result.policy.decision_proba(data.proba)
     fraud = result.policy.axes.classes.index("fraud")
     trusted = data.proba if result.policy.calibration is None else result.policy.calibration(data.proba)
@@ -376,7 +376,7 @@ def test_every_kind_of_decisions_that_is_not_told_apart_takes_its_most_probable_
     dear = mf.cost(np.kron([[0.0, 1.0], [3.0, 0.0]], np.ones((2, 2))))
     second = mf.cost(np.tile([0.0, 0.0, 1.0, 1.0], (4, 1)))
     limits = [] if limit is None else [second <= limit]
-    made = mf.optimize(proba, y, dear, limits, confusion=confusion).policy.decide(proba)
+    made = mf.optimize(proba, y, dear, limits, counting=confusion).policy.decide(proba)
     of_kind = np.where(made < 2, proba[:, :2].argmax(axis=1), 2 + proba[:, 2:].argmax(axis=1))
     assert set(made.tolist()) == {0, 1, 2, 3}
     # Calibration may exchange two classes that are nearly equally probable.

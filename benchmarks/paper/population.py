@@ -47,7 +47,7 @@ def on_line(name: str, objective: object, constraints: object = (), **options: o
         constraints,
         classes=range(proba.shape[1]),
         sample_weight=weight,
-        confusion="model",
+        counting="model",
         **options,
     )
 

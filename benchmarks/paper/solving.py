@@ -48,7 +48,7 @@ def solve(
     if (
         method == "calibrated"
     ):  # the default's method, where calibrated probabilities are counted in place of labels
-        method, options = "auto", {**options, "confusion": "calibrated"}
+        method, options = "auto", {**options, "counting": "calibrated"}
     result = mf.optimize(
         data.P,
         data.y,

@@ -21,7 +21,7 @@ LABELS = {
     "bisection": "Bisection",
     "column_generation": "Column generation",
     "auto": "metricfit's default",
-    "calibrated": 'metricfit, confusion="calibrated"',
+    "calibrated": 'metricfit, counting="calibrated"',
 }
 COLOURS = {
     "frank_wolfe": "tab:blue",

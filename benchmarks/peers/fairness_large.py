@@ -28,7 +28,7 @@ def large(line: Callable[..., None]) -> None:
             for few in (True, False):
                 part = slice(20_000 if few else None)
                 loose = mf.demographic_parity("group") <= 1 if few else constraint
-                how = {"sensitive_features": {"group": rows.group[part]}, "confusion": confusion}
+                how = {"sensitive_features": {"group": rows.group[part]}, "counting": confusion}
                 start = time.process_time()
                 result = mf.optimize(proba[part], rows.y[part], objective, [loose], **how)
                 seconds = time.process_time() - start

@@ -68,14 +68,14 @@ def solve(folder: Path, problem: str, confusion: str, threads: int) -> None:
     else:
         proba, y = mf.scores(folder / "scores.parquet", label="y", proba_prefix="p_"), None
     started = time.perf_counter()
-    oracle = oracle_for(proba, y, confusion=confusion, threads=threads)
+    oracle = oracle_for(proba, y, counting=confusion, threads=threads)
     checked = time.perf_counter() - started
     result = run(Problem.of(*PROBLEMS[problem]), oracle)
     print(
         json.dumps(
             {
                 "problem": problem,
-                "confusion": confusion,
+                "counting": confusion,
                 "status": result.status,
                 "value": result.value,
                 "gap": result.gap,
@@ -99,10 +99,10 @@ def main() -> None:
     parser.add_argument("--parquet", action="store_true", help="write Parquet in place of .npy")
     parser.add_argument("--folder", type=Path, help="where to write the data; a temporary folder by default")
     parser.add_argument("--problem", choices=PROBLEMS, action="append")
-    parser.add_argument("--confusion", choices=("model", "labels"), action="append")
+    parser.add_argument("--counting", choices=("model", "labels"), action="append")
     parser.add_argument("--solve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    problems, confusions = options.problem or list(PROBLEMS), options.confusion or ["model", "labels"]
+    problems, confusions = options.problem or list(PROBLEMS), options.counting or ["model", "labels"]
     if options.solve:
         solve(options.folder, problems[0], confusions[0], options.threads)
         return
@@ -116,7 +116,7 @@ def main() -> None:
         for problem in problems:
             for confusion in confusions:
                 command = [sys.executable, __file__, "--solve", "--folder", name, "--problem", problem]
-                command += ["--confusion", confusion, "--threads", str(options.threads)]
+                command += ["--counting", confusion, "--threads", str(options.threads)]
                 done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
                 found = json.loads(done.stdout)
                 kept = (found["passes"] or 0) <= PASSES and found["gigabytes"] <= MEMORY

@@ -1,6 +1,6 @@
 """How long the explorer takes to answer a slider: a real server, asked over loopback, limits moved as a hand does.
 
-python benchmarks/scale/explorer.py --rows 100000 --classes 10 --confusion calibrated
+python benchmarks/scale/explorer.py --rows 100000 --classes 10 --counting calibrated
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--classes", type=int, default=10)
-    parser.add_argument("--confusion", default="calibrated", choices=("calibrated", "labels", "model"))
+    parser.add_argument("--counting", default="calibrated", choices=("calibrated", "labels", "model"))
     parser.add_argument("--steps", type=int, default=40)
     options = parser.parse_args()
     proba, y = data(options.rows, options.classes)
-    with mf.explore(proba, y, confusion=options.confusion, n_jobs=-1, open_browser=False) as explorer:
+    with mf.explore(proba, y, counting=options.counting, n_jobs=-1, open_browser=False) as explorer:
         address = explorer.url.replace("/?", "/api/solve?")
 
         def ask(limit: float) -> tuple[float, dict]:
@@ -48,7 +48,7 @@ def main() -> None:
 
         first, _ = ask(0.55)
         print(
-            f"{options.rows:,} x {options.classes}, {options.confusion}: first answer {first:.2f} s",
+            f"{options.rows:,} x {options.classes}, {options.counting}: first answer {first:.2f} s",
             flush=True,
         )
         # Up in steps of a slider, then down between them, so that no limit is asked for twice.

@@ -1,6 +1,6 @@
 """What a frontier costs, in mean solves of its levels, and how far its values are from theirs.
 
-python benchmarks/scale/frontier.py --rows 10000 --confusion labels --groups region
+python benchmarks/scale/frontier.py --rows 10000 --counting labels --groups region
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--levels", type=int, default=50)
-    parser.add_argument("--confusion", default="labels", choices=("calibrated", "labels", "model"))
+    parser.add_argument("--counting", default="labels", choices=("calibrated", "labels", "model"))
     parser.add_argument("--objective", default="g_mean")
     parser.add_argument("--groups", action="append", default=[], choices=("region", "half"))
     parser.add_argument("--every", type=int, default=5, help="solve each so-manieth level alone")
@@ -38,7 +38,7 @@ def main() -> None:
     groups = data.X[["region"]].assign(half=np.where(np.arange(len(data.y)) % 2, "odd", "even"))
     kept = [mf.demographic_parity(over=name) <= 0.02 for name in options.groups]
     same = {
-        "confusion": options.confusion,
+        "counting": options.counting,
         "sensitive_features": groups[options.groups] if options.groups else None,
     }
     traded, objective = mf.precision("fraud"), options.objective
@@ -59,7 +59,7 @@ def main() -> None:
         differences.append(point.result.value - result.value if point.result is not None else float("nan"))
     values = [point.result.value for point in front if point.result is not None]
     groups_kept = ", ".join(options.groups) or "none"
-    print(f"{options.rows:,} rows, {options.confusion}, groups {groups_kept}, seed {options.seed}:")
+    print(f"{options.rows:,} rows, {options.counting}, groups {groups_kept}, seed {options.seed}:")
     print(
         f"  {options.levels} levels cost {whole / np.mean(seconds):.1f} solves: "
         f"{whole:.2f} s, one {np.mean(seconds):.2f} s; {front.passes} reads, one {np.mean(calls):.0f}"

@@ -72,7 +72,7 @@ def main() -> None:
                     objective,
                     limit,
                     sensitive_features=group,
-                    confusion=world,
+                    counting=world,
                     max_seconds=options.seconds,
                 )
                 taken.append(time.process_time() - started)

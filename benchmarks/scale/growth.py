@@ -40,7 +40,7 @@ def measure(rows: int, classes: int, groups: int) -> dict:
     proba, y = arrays(rows, classes)
     group = np.random.default_rng(0).integers(0, groups, rows) if groups > 1 else None
     limits = [mf.demographic_parity(over="group") <= 0.05] if groups > 1 else []
-    options = {"classes": range(classes), "confusion": "model", "tol": 1e-3 if classes >= 1000 else 1e-4}
+    options = {"classes": range(classes), "counting": "model", "tol": 1e-3 if classes >= 1000 else 1e-4}
 
     def solve() -> mf.Result:
         return mf.optimize(proba, y, "h_mean", limits, sensitive_features=group, **options)

@@ -102,7 +102,7 @@ def frank_wolfe(oracle, prior: np.ndarray, iterations: int) -> tuple[np.ndarray,
 
 
 def against(proba: np.ndarray, y: np.ndarray, confusion: str) -> str:
-    labels, options = y if confusion == "labels" else None, {"confusion": confusion, "tol": CLOSE}
+    labels, options = y if confusion == "labels" else None, {"counting": confusion, "tol": CLOSE}
     seconds, found = best(lambda: mf.optimize(proba, y, "h_mean", **options), 3)
     oracle = PluginOracle(Rows.of(proba, y, classes=range(proba.shape[1])), confusion)
     prior, plain = oracle.margins[0], Plain(proba, labels)
@@ -140,8 +140,8 @@ def main() -> None:
         for confusion, bar in zip(WORLDS, case.bars, strict=True):
             for threads in (1, 2):
 
-                def solve(confusion=confusion, threads=threads, proba=proba, y=y, classes=classes, case=case):
-                    given = {"classes": classes, "confusion": confusion, "n_jobs": threads, "tol": case.tol}
+                def solve(counting=confusion, threads=threads, proba=proba, y=y, classes=classes, case=case):
+                    given = {"classes": classes, "counting": counting, "n_jobs": threads, "tol": case.tol}
                     return mf.optimize(proba, y, "h_mean", **given)
 
                 solve()

@@ -4,7 +4,7 @@ For each of some generated problems with continuous probabilities (two to four c
 objectives, six kinds of constraints): the loss of value of one rule per cell against the mixture, and by how much it
 breaks a limit that the mixture keeps, on the rows that the policy was fitted on.
 
-    python benchmarks/trust/never.py --problems 50 --confusion labels calibrated model
+    python benchmarks/trust/never.py --problems 50 --counting labels calibrated model
 """
 
 from __future__ import annotations
@@ -66,17 +66,17 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=50)
     parser.add_argument("--first", type=int, default=0, help="the first problem's seed")
     parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--confusion", nargs="+", default=["labels", "calibrated", "model"])
+    parser.add_argument("--counting", nargs="+", default=["labels", "calibrated", "model"])
     parser.add_argument(
         "--show", type=float, default=0.003, help="print problems that lose or break more than this"
     )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    for kind in options.confusion:
+    for kind in options.counting:
         lost, broken, mixed, infeasible, seconds = [], [], 0, 0, time.process_time()
         for seed in range(options.first, options.first + options.problems):
             proba, y, group, objective, limit = problem(seed, options.rows)
-            common = {"sensitive_features": group, "confusion": kind, "classes": range(proba.shape[1])}
+            common = {"sensitive_features": group, "counting": kind, "classes": range(proba.shape[1])}
             free = mf.optimize(proba, y, objective, **common)
             asked = limits(limit, free.confusion)
             try:

@@ -78,7 +78,7 @@ def of_data(name: str) -> dict[str, Case]:
     blind = Population(whole.proba, whole.y, None, whole=False)
     last = int(np.argmin(np.bincount(whole.y)))
     classes = range(whole.proba.shape[1])
-    free = mf.optimize(whole.proba, whole.y, "g_mean", confusion="calibrated", classes=classes).confusion
+    free = mf.optimize(whole.proba, whole.y, "g_mean", counting="calibrated", classes=classes).confusion
     recall, coverage = mf.recall(last), mf.coverage(last)
     found: dict[str, Case] = {
         f"{name}, recall floor": (blind, [recall >= round(min(recall(free) + 0.05, 0.95), 2)]),
@@ -134,7 +134,7 @@ def of_others() -> dict[str, Case]:
     for name, whole in populations.items():
         last = int(np.argmin(np.bincount(whole.y)))
         given = {"classes": range(whole.proba.shape[1]), "sensitive_features": whole.group}
-        free = mf.optimize(whole.proba, whole.y, "g_mean", confusion="calibrated", **given).confusion
+        free = mf.optimize(whole.proba, whole.y, "g_mean", counting="calibrated", **given).confusion
         recall, precision, coverage = mf.recall(last), mf.precision(last), mf.coverage(last)
         found[f"{name}, recall floor"] = (whole, [recall >= round(recall(free) + 0.06, 3)])
         if whole.group is not None:

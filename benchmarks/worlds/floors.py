@@ -21,8 +21,8 @@ WAYS = {
     "default": {},
     "local": {"method": "local"},
     "generation": {"method": "column_generation"},
-    "calibrated": {"confusion": "calibrated"},
-    "model": {"confusion": "model"},
+    "calibrated": {"counting": "calibrated"},
+    "model": {"counting": "model"},
 }
 ABOVE = (0.0, 0.08, 0.15)
 

@@ -17,7 +17,7 @@ from rows import GENERATED, KINDS, NETWORKS, OWN, PAPER, split
 
 import metricfit as mf
 
-WAYS = {"default": {}, "calibrated": {"confusion": "calibrated"}}
+WAYS = {"default": {}, "calibrated": {"counting": "calibrated"}}
 TASKS = {
     "g_mean": ("g_mean", []),
     "macro_f1": ("macro_f1", []),

@@ -24,8 +24,8 @@ LIMITS = {
 WAYS = {
     "default": {},
     "local": {"method": "local"},  # plain counted labels
-    "calibrated": {"confusion": "calibrated"},
-    "model": {"confusion": "model"},
+    "calibrated": {"counting": "calibrated"},
+    "model": {"counting": "model"},
 }
 
 

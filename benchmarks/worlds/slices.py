@@ -22,7 +22,7 @@ import metricfit as mf
 WAYS = {
     "default": {},
     "local": {"method": "local"},
-    "calibrated": {"confusion": "calibrated"},
+    "calibrated": {"counting": "calibrated"},
 }
 SETS = ("compas", "lawschool", "default", "adult")
 NEW = 40_000

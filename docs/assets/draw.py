@@ -37,7 +37,7 @@ def displays() -> dict[str, Any]:
     sure = data.proba**2 / (data.proba**2).sum(
         axis=1, keepdims=True
     )  # a model that is surer than it should be
-    given = {"sensitive_features": data.X[["region"]], "confusion": "calibrated"}
+    given = {"sensitive_features": data.X[["region"]], "counting": "calibrated"}
     result = mf.optimize(sure, data.y, "g_mean", [FLOOR, PARITY], **given)
     front = mf.frontier(sure, data.y, "g_mean", FLOOR, 20, constraints=[PARITY], expect=True, **given)
     three = data.proba[:, :3] / data.proba[:, :3].sum(axis=1, keepdims=True)
@@ -48,7 +48,7 @@ def displays() -> dict[str, Any]:
         "accuracy",
         [mf.recall("fraud") >= 0.85, mf.recall("chargeback") >= 0.5],
         classes=list(data.classes[:3]),
-        confusion="calibrated",
+        counting="calibrated",
     )
     return {
         "confusion": ConfusionDisplay.from_result(result),

@@ -25,7 +25,7 @@ class InfeasibleError(ValueError):
         Constraints that cannot be kept together. With up to a few hundred candidate sets it is a smallest set;
         otherwise it is a set from which no constraint can be left out. If the search was cut short, it may be larger.
     proven : bool
-        Whether this is proven for all randomised classifiers (``confusion="calibrated"`` or ``"model"``), or only
+        Whether this is proven for all randomised classifiers (``counting="calibrated"`` or ``"model"``), or only
         found for the rules that were tried.
     complete : bool
         Whether the search for the conflict was completed. If not, ``conflict`` may be larger than necessary, and
@@ -36,7 +36,7 @@ class InfeasibleError(ValueError):
     >>> import metricfit as mf
     >>> proba, y = [[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]], [0, 1, 1]
     >>> try:
-    ...     mf.optimize(proba, y, "accuracy", ["coverage(1) >= 0.9", "coverage(1) <= 0.5"], confusion="model")
+    ...     mf.optimize(proba, y, "accuracy", ["coverage(1) >= 0.9", "coverage(1) <= 0.5"], counting="model")
     ... except mf.InfeasibleError as error:
     ...     error.conflict, {name: round(by, 2) for name, by in error.violations.items()}
     (('coverage(1) >= 0.9', 'coverage(1) <= 0.5'), {'coverage(1) >= 0.9': 0.2, 'coverage(1) <= 0.5': 0.2})

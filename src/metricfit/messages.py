@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import reprlib
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any, TypeVar
 
 from metricfit.types import IntArray
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # How many characters of a user's text or value a message quotes, however long the value is.
 QUOTED = 60
@@ -32,6 +36,34 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def renamed(**names: str) -> Callable[[Function], Function]:
+    """Make a function refuse the former names of its arguments with a sentence that has the present ones.
+
+    Examples
+    --------
+    >>> @renamed(colour="color")
+    ... def paint(color=None): ...
+    >>> paint(colour="red")
+    Traceback (most recent call last):
+    ...
+    TypeError: paint() has no argument 'colour' any more: it is called 'color' now
+    """
+
+    def wrap(function: Function) -> Function:
+        @functools.wraps(function)
+        def checked(*args: Any, **given: Any) -> Any:
+            for old in given.keys() & names.keys():
+                called = function.__qualname__.removesuffix(".__init__")
+                raise TypeError(
+                    f"{called}() has no argument {old!r} any more: it is called {names[old]!r} now"
+                )
+            return function(*args, **given)
+
+        return checked  # type: ignore[return-value]
+
+    return wrap
 
 
 def brief(value: object) -> str:

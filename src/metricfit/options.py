@@ -41,11 +41,11 @@ class Options:
         check_extras(self.random_state, self.callback, self.verbose)
 
 
-CONFUSIONS = get_args(Counting)
+COUNTINGS = get_args(Counting)
 
 
 def check_options(
-    tol: float, max_calls: int | None, max_seconds: float | None, confusion: str = "labels"
+    tol: float, max_calls: int | None, max_seconds: float | None, counting: str = "labels"
 ) -> None:
     """Raise if an option makes no sense.
 
@@ -63,8 +63,8 @@ def check_options(
         raise ValueError(f"max_calls must be a whole number >= 1 or None, got {max_calls!r}")
     if max_seconds is not None and (not _is(max_seconds, Real) or not max_seconds > 0):
         raise ValueError(f"max_seconds must be a positive number or None, got {max_seconds!r}")
-    if confusion not in CONFUSIONS:
-        raise ValueError(f"confusion must be 'labels', 'calibrated' or 'model', got {confusion!r}")
+    if counting not in COUNTINGS:
+        raise ValueError(f"counting must be 'labels', 'calibrated' or 'model', got {counting!r}")
 
 
 def check_extras(random_state: object, callback: object, verbose: object) -> None:

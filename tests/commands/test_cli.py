@@ -111,7 +111,7 @@ def test_evaluate_gives_expected_values(folder, frame, capsys):
 def test_decisions_that_are_no_class(folder, capsys):
     cost = "cost([[0, 1, 1, 1, 0.3], [9, 0, 9, 9, 0.3], [1, 1, 0, 1, 0.3], [1, 1, 1, 0, 0.3]])"
     decisions = ["--decision", *CLASSES, "review", "--subject-to", "coverage('review') <= 0.05"]
-    assert fit(*decisions, "--confusion", "model", goal=("--minimize", cost)) == 0
+    assert fit(*decisions, "--counting", "model", goal=("--minimize", cost)) == 0
     shown = capsys.readouterr().out
     assert "decisions that are not classes: review" in shown
     assert "(proven)" in shown

@@ -15,7 +15,7 @@ pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
 
 
 def front(*extra, trade=("precision('fraud')",), levels=("0.6,0.8",), out="front.csv"):
-    task = ["--label", "label", "--proba-prefix", "p_", "--maximize", "g_mean", "--confusion", "model"]
+    task = ["--label", "label", "--proba-prefix", "p_", "--maximize", "g_mean", "--counting", "model"]
     return main(
         ["frontier", "scores.csv", *task, "--trade", *trade, "--levels", *levels, "--out", out, *extra]
     )
@@ -31,7 +31,7 @@ def test_the_table_is_that_of_the_library(folder, frame, capsys):
         mf.precision("fraud"),
         [0.6, 0.8],
         classes=CLASSES,
-        confusion="model",
+        counting="model",
     ).to_frame()
     assert list(made.columns) == list(expected.columns)
     np.testing.assert_allclose(made["value"], expected["value"], atol=1e-9)
@@ -42,7 +42,7 @@ def test_the_table_is_that_of_the_library(folder, frame, capsys):
 
 
 def test_the_table_on_screen_has_the_columns_that_say_something(folder, capsys):
-    assert front("--expect", "--confusion", "labels") == 0
+    assert front("--expect", "--counting", "labels") == 0
     counted = capsys.readouterr().out
     head, first = (re.split(r"\s{2,}", line.strip()) for line in counted.splitlines()[2:4])
     assert head == ["precision('fraud')", "reached", "g_mean()", "expect", "price", "status"]
@@ -101,7 +101,7 @@ def test_pictures_have_known_endings(folder, capsys):
 
 
 def test_fit_writes_a_report(folder, capsys):
-    assert fit("--subject-to", FLOOR, "--confusion", "model", "--report", "report.html") == 0
+    assert fit("--subject-to", FLOOR, "--counting", "model", "--report", "report.html") == 0
     assert written(folder) == ["policy.json", "report.html"]
     text = (folder / "report.html").read_text(encoding="utf-8")
     assert "metricfit fit scores.csv --label label --proba-prefix p_ --maximize g_mean" in text

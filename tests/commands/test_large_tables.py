@@ -39,10 +39,10 @@ def test_a_large_file_gives_the_policy_of_python(folder, frame, large, ending, c
     scores = f"scores.{ending}"
     {"parquet": frame.to_parquet, "arrow": frame.to_feather}[ending](scores)
     limits = ["--attribute", "region", "--weight", "weight", "--subject-to", FLOOR]
-    assert fit(*limits, "--confusion", "model", scores=scores) == 0
+    assert fit(*limits, "--counting", "model", scores=scores) == 0
     shown = capsys.readouterr().out
     data = mf.scores(scores, label="label", proba_prefix="p_", attributes="region", weight="weight")
-    result = mf.optimize(data, None, "g_mean", [FLOOR], confusion="model")
+    result = mf.optimize(data, None, "g_mean", [FLOOR], counting="model")
     made = mf.Policy.load("policy.json")
     assert sorted(made.axes.classes) == sorted(CLASSES)
     assert made == result.policy
@@ -55,9 +55,9 @@ def test_a_folder_of_files_is_one_table(folder, frame):
     frame[:1000].to_parquet("parts/a.parquet")
     frame[1000:].to_parquet("parts/b.parquet")
     frame.to_parquet("whole.parquet")
-    assert fit("--subject-to", FLOOR, "--confusion", "model", scores="parts") == 0
+    assert fit("--subject-to", FLOOR, "--counting", "model", scores="parts") == 0
     in_parts = mf.Policy.load("policy.json")
-    assert fit("--subject-to", FLOOR, "--confusion", "model", scores="whole.parquet") == 0
+    assert fit("--subject-to", FLOOR, "--counting", "model", scores="whole.parquet") == 0
     whole, proba = mf.Policy.load("policy.json"), frame[PROBA].to_numpy()
     np.testing.assert_allclose(in_parts.decision_proba(proba), whole.decision_proba(proba), atol=1e-6)
 
@@ -73,7 +73,7 @@ def test_large_tables_are_divided_by_their_sums(folder, frame, large):
     frame.to_parquet("right.parquet")
     policies = []
     for name, option in (("scores", ["--normalize"]), ("right", [])):
-        assert fit("--confusion", "model", *option, scores=f"{name}.parquet", out=f"{name}.json") == 0
+        assert fit("--counting", "model", *option, scores=f"{name}.parquet", out=f"{name}.json") == 0
         policies.append(mf.Policy.load(f"{name}.json").decision_proba(frame[PROBA].to_numpy()))
     np.testing.assert_allclose(*policies, atol=1e-6)
 
@@ -109,7 +109,7 @@ def test_rows_are_those_of_the_file_not_of_the_part_that_is_read(
     folder, frame, monkeypatch, capsys, column, entry
 ):
     frame.to_parquet("scores.parquet")
-    assert fit("--attribute", "region", "--confusion", "model", scores="scores.parquet") == 0
+    assert fit("--attribute", "region", "--counting", "model", scores="scores.parquet") == 0
     frame = frame.copy()
     frame.loc[1500, column] = entry
     frame.to_parquet("scores.parquet")

@@ -30,7 +30,7 @@ FIT = [
     "--out",
     "policy.json",
 ]
-FIT += ["--subject-to", "precision('b') >= 0.5", "--confusion", "model", "--force"]
+FIT += ["--subject-to", "precision('b') >= 0.5", "--counting", "model", "--force"]
 APPLY = ["apply", "policy.json", "scores.csv", "--proba-prefix", "p_", "--out", "decisions.csv", "--force"]
 
 # A process that sends itself Ctrl-C when a module is imported, as it would come from the keyboard.

@@ -203,7 +203,7 @@ def test_warnings_are_notes_without_code(folder, capfd):
 def test_infeasible_constraints(folder, capsys):
     Path("policy.json").write_text("an older policy")
     limits = ["precision('fraud') >= 0.95", "recall('fraud') >= 0.95"]
-    code = fit("--subject-to", *limits, "--confusion", "model")
+    code = fit("--subject-to", *limits, "--counting", "model")
     words = ["no policy keeps all constraints", "nothing was written", "cannot be kept together"]
     fails(capsys, (code, 3), *words, *limits)
     assert Path("policy.json").read_text() == "an older policy"
@@ -211,7 +211,7 @@ def test_infeasible_constraints(folder, capsys):
 
 def test_what_each_constraint_achieves_alone(folder, capsys):
     limits = ["recall('fraud') >= 0.95", "coverage('fraud') <= 0.0001", "recall('legit') >= 1.2"]
-    assert fit("--subject-to", *limits, "--confusion", "model") == 3
+    assert fit("--subject-to", *limits, "--counting", "model") == 3
     lines = capsys.readouterr().err.splitlines()
     start = next(
         place for place, line in enumerate(lines) if line.split()[:3] == ["constraint", "asked", "alone"]
@@ -306,7 +306,7 @@ def test_missing_groups_are_blamed_on_their_option(folder, capsys):
     ],
 )
 def test_limits_on_the_other_side_are_noted(folder, capsys, text, noted):
-    assert fit("--no-expect", "--confusion", "model", "--subject-to", text) == 0
+    assert fit("--no-expect", "--counting", "model", "--subject-to", text) == 0
     notes = capsys.readouterr().err
     assert (noted in notes) if noted else ("better" not in notes)
 

@@ -22,7 +22,7 @@ PROBA = RNG.dirichlet([1, 1, 1], 400)
 Y = np.array(CLASSES)[(RNG.random((400, 1)) > PROBA.cumsum(axis=1)).sum(axis=1)]
 SHUFFLED = ["cow", "ant", "bee"]
 FRAME = pd.DataFrame(PROBA, columns=CLASSES)[SHUFFLED]
-PLAIN = mf.optimize(PROBA, Y, "accuracy", confusion="model")
+PLAIN = mf.optimize(PROBA, Y, "accuracy", counting="model")
 
 FRAMES = {
     "pandas": FRAME,
@@ -38,7 +38,7 @@ FRAMES = {
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_frames_are_aligned_with_the_classes(kind):
-    result = mf.optimize(FRAMES[kind], Y, "accuracy", confusion="model")
+    result = mf.optimize(FRAMES[kind], Y, "accuracy", counting="model")
     assert result.value == PLAIN.value
     assert result.policy.axes.classes == tuple(CLASSES)
     made = PLAIN.policy.decide(PROBA)
@@ -60,14 +60,14 @@ def test_frames_are_aligned_with_the_classes(kind):
 )
 def test_columns_without_names_of_classes_go_by_place(columns):
     frame = pd.DataFrame(PROBA, columns=columns)
-    assert mf.optimize(frame, Y, "accuracy", confusion="model").value == PLAIN.value
+    assert mf.optimize(frame, Y, "accuracy", counting="model").value == PLAIN.value
 
 
 def test_columns_named_after_numbers():
     codes = np.array([CLASSES.index(label) for label in Y])
     frame = pd.DataFrame(PROBA, columns=[0, 1, 2])
     for shuffled in (frame[[2, 0, 1]], frame[[2, 0, 1]].rename(columns=str)):
-        result = mf.optimize(shuffled, codes, "accuracy", confusion="model")
+        result = mf.optimize(shuffled, codes, "accuracy", counting="model")
         assert result.value == PLAIN.value
         assert result.policy.axes.classes == (0, 1, 2)
     # Labels 1 and 2 only: by place, 1 would be the second column.
@@ -104,7 +104,7 @@ def test_columns_of_one_name_are_refused(columns):
 @pytest.mark.parametrize("names", [[True, False], ["TRUE", "FALSE"], ["p_true", "p_false"]])
 def test_columns_named_true_and_false(names):
     rare = np.stack([PROBA[:, 0], 1 - PROBA[:, 0]], axis=1)
-    result = mf.optimize(pd.DataFrame(rare, columns=names), Y == "ant", "accuracy", confusion="model")
+    result = mf.optimize(pd.DataFrame(rare, columns=names), Y == "ant", "accuracy", counting="model")
     assert result.policy.axes.classes == (False, True)
     assert result.policy.decide(rare[:, ::-1]).tolist() == (PROBA[:, 0] >= 0.5).tolist()
 
@@ -112,7 +112,7 @@ def test_columns_named_true_and_false(names):
 def test_texts_of_numbers_are_told_from_numbers_by_the_classes():
     codes = [str(CLASSES.index(label)) for label in Y]
     frame = pd.DataFrame(PROBA, columns=[0, 1, 2])[[2, 0, 1]]
-    made = mf.optimize(frame, codes, "accuracy", confusion="model").policy.decide(frame)
+    made = mf.optimize(frame, codes, "accuracy", counting="model").policy.decide(frame)
     assert made.tolist() == [str(code) for code in PROBA.argmax(axis=1)]
 
 
@@ -120,8 +120,8 @@ def test_dask_frames_in_another_order_are_refused():
     frame = dd.from_pandas(FRAME, npartitions=2)
     labels = dd.from_pandas(pd.Series(Y), npartitions=2)
     with pytest.raises(ValueError, match=r"another order than the classes.*pass classes="):
-        mf.optimize(frame, labels, "accuracy", confusion="model")
-    result = mf.optimize(frame, labels, "accuracy", classes=SHUFFLED, confusion="model")
+        mf.optimize(frame, labels, "accuracy", counting="model")
+    result = mf.optimize(frame, labels, "accuracy", classes=SHUFFLED, counting="model")
     assert result.value == pytest.approx(PLAIN.value, abs=1e-12)
 
 
@@ -181,14 +181,14 @@ def test_costs_with_other_names_are_refused(table, words):
 )
 def test_limits_beyond_all_values_are_infeasible(confusion, limit):
     with pytest.raises(mf.InfeasibleError, match="cannot be kept at all") as raised:
-        mf.optimize(PROBA, Y, "accuracy", [limit], confusion=confusion)
+        mf.optimize(PROBA, Y, "accuracy", [limit], counting=confusion)
     assert raised.value.alone[str(limit)] == pytest.approx(
         abs(limit.limit - (1 if limit.sense == ">=" else 0)), abs=1e-6
     )
 
 
 def test_the_largest_value_itself_is_no_such_limit():
-    assert mf.optimize(PROBA, Y, "accuracy", [mf.precision("ant") >= 1], confusion="model").feasible
+    assert mf.optimize(PROBA, Y, "accuracy", [mf.precision("ant") >= 1], counting="model").feasible
 
 
 # Labels of several types

@@ -22,10 +22,10 @@ def test_another_order_is_told_with_the_order_that_fits():
     proba, y = drawn(400)
     labels = np.array(NAMES)[y]
     with pytest.warns(CalibrationWarning, match="if they are 'legit', 'odd', 'fraud'. Pass classes= in the"):
-        mf.optimize(proba, labels, "accuracy", confusion="labels", method="local")
+        mf.optimize(proba, labels, "accuracy", counting="labels", method="local")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mf.optimize(proba, labels, "accuracy", confusion="labels", method="local", classes=NAMES)
+        mf.optimize(proba, labels, "accuracy", counting="labels", method="local", classes=NAMES)
 
 
 @pytest.mark.parametrize(("rows", "n"), [(6, 2), (40, 10), (400, 10), (3000, 3)])

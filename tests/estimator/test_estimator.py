@@ -58,11 +58,11 @@ def same(first, second):
 @pytest.mark.parametrize("cv", [5, 3, None, TimeSeriesSplit(3)], ids=str)
 @pytest.mark.parametrize("confusion", ["labels", "model"])
 def test_exact_probabilities_give_the_answer_of_optimize(cv, confusion):
-    clf = mf.MetricClassifier(Exact(), "h_mean", [FLOOR], cv=cv, confusion=confusion).fit(X, Y)
+    clf = mf.MetricClassifier(Exact(), "h_mean", [FLOOR], cv=cv, counting=confusion).fit(X, Y)
     rows = np.arange(len(Y))
     if isinstance(cv, TimeSeriesSplit):
         rows = np.concatenate([test for _, test in cv.split(X)])
-    expected = mf.optimize(TRUE[rows], Y[rows], "h_mean", [FLOOR], classes=clf.classes_, confusion=confusion)
+    expected = mf.optimize(TRUE[rows], Y[rows], "h_mean", [FLOOR], classes=clf.classes_, counting=confusion)
     assert same(clf.result_, expected)
     np.testing.assert_array_equal(clf.predict(X), expected.policy.decide(TRUE, key=feature_words(X, len(X))))
     np.testing.assert_array_equal(clf.decision_proba(X), expected.policy.decision_proba(TRUE))
@@ -199,7 +199,7 @@ def test_containers_of_labels_agree(make):
 
 def test_decisions_that_are_no_class():
     costs = np.array([[0, 1, 1, 0.4], [1, 0, 1, 0.4], [1, 1, 0, 0.4]])
-    clf = mf.MetricClassifier(Exact(), mf.cost(costs), decisions=[0, 1, 2, "review"], confusion="model").fit(
+    clf = mf.MetricClassifier(Exact(), mf.cost(costs), decisions=[0, 1, 2, "review"], counting="model").fit(
         X, GAUSS.y
     )
     made = clf.predict(X)
@@ -276,7 +276,7 @@ def g_mean_of(chances, y) -> float:
 @pytest.mark.parametrize("randomize", ["hash", "draw", "never"])
 def test_randomize(randomize):
     clf = mf.MetricClassifier(
-        Exact(), "g_mean", [FLOOR], randomize=randomize, random_state=3, confusion="model"
+        Exact(), "g_mean", [FLOOR], randomize=randomize, random_state=3, counting="model"
     ).fit(X, Y)
     assert clf.policy_.n_rules > 1
     expected = clf.policy_.decide(TRUE, randomize=randomize, random_state=3, key=feature_words(X, len(X)))

@@ -48,7 +48,7 @@ class Agreeing(mf.MetricClassifier):
 CHECKED = {
     "default": mf.MetricClassifier(LogisticRegression()),
     "soft-labels": mf.MetricClassifier(
-        LogisticRegression(), constraints=["min_recall() >= 0.05"], cv=None, confusion="model"
+        LogisticRegression(), constraints=["min_recall() >= 0.05"], cv=None, counting="model"
     ),
 }
 
@@ -60,7 +60,7 @@ def checks():
             title = check.func.__name__
             if title == "check_array_api_input":  # runs only where SciPy was started in a mode of its own
                 continue
-            if title == "check_classifiers_train" and given.confusion == "labels":
+            if title == "check_classifiers_train" and given.counting == "labels":
                 given = Agreeing(**given.get_params(deep=False))
             found.append(pytest.param(given, check, id=f"{name}-{title}"))
     return found

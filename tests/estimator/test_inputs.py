@@ -28,7 +28,7 @@ WEIGHTS = np.ones(len(Y))
         ({"constraints": ["demographic_parity('sex') <= 0.5"]}, "pass sensitive_features"),
         ({"method": "magic"}, "unknown method 'magic'"),
         ({"method": "bisection"}, "Try method='column_generation'"),
-        ({"confusion": "label"}, "'calibrated' or 'model'"),
+        ({"counting": "label"}, "'calibrated' or 'model'"),
         ({"randomize": "hsah"}, "did you mean 'hash'"),
         ({"cv": "prefit"}, "FrozenEstimator"),
         ({"decisions": ["rare", "rare"]}, "decisions holds the same label twice"),
@@ -59,7 +59,7 @@ def test_parameters_are_checked_before_models_are_fitted():
             raise AssertionError("fitted")
 
     for confusion in ("labels", "model"):
-        clf = mf.MetricClassifier(Never(), "g_mean", ["recall('rear') >= 0.5"], confusion=confusion)
+        clf = mf.MetricClassifier(Never(), "g_mean", ["recall('rear') >= 0.5"], counting=confusion)
         with pytest.raises(ValueError, match="did you mean 'rare'"):
             clf.fit(X, Y)
 

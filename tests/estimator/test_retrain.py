@@ -65,7 +65,7 @@ def test_groups_and_constraints(data):
 @pytest.mark.parametrize(
     ("parameters", "word"),
     [
-        ({"confusion": "model"}, "confusion"),
+        ({"counting": "model"}, "counting"),
         ({"blind": True}, "blind"),
         ({"confidence": 0.9}, "confidence"),
         ({"unseen": "overall"}, "unseen"),

@@ -17,7 +17,7 @@ Y = (RNG.random(4000) < 1 / (1 + np.exp(1.5 - 1.5 * X[:, 0] - X[:, 1]))).astype(
 
 def test_a_tree_of_eight_leaves_decides_the_share_that_its_policy_has():
     tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-    clf = mf.MetricClassifier(tree, "g_mean", [mf.coverage(1) <= 0.15], confusion="model", cv=None).fit(X, Y)
+    clf = mf.MetricClassifier(tree, "g_mean", [mf.coverage(1) <= 0.15], counting="model", cv=None).fit(X, Y)
     chances = clf.decision_proba(X)[:, 1]
     assert ((chances > 0) & (chances < 1)).any()
     assert abs((clf.predict(X) == 1).mean() - chances.mean()) < 0.02
@@ -31,7 +31,7 @@ def test_rounding_of_probabilities_changes_no_decision():
             return super().predict_proba(X).round(self.digits)
 
     clf = mf.MetricClassifier(
-        Rounded(max_depth=3, random_state=0), "g_mean", [mf.coverage(1) <= 0.15], confusion="model", cv=None
+        Rounded(max_depth=3, random_state=0), "g_mean", [mf.coverage(1) <= 0.15], counting="model", cv=None
     ).fit(X, Y)
     before = clf.predict(X)
     clf.estimator_.digits = 12
@@ -40,7 +40,7 @@ def test_rounding_of_probabilities_changes_no_decision():
 
 def test_a_key_takes_the_place_of_features():
     tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-    clf = mf.MetricClassifier(tree, "g_mean", [mf.coverage(1) <= 0.15], confusion="model", cv=None).fit(X, Y)
+    clf = mf.MetricClassifier(tree, "g_mean", [mf.coverage(1) <= 0.15], counting="model", cv=None).fit(X, Y)
     key = np.arange(len(X))
     moved = X.copy()
     moved[:, 2] += 1e-3 * RNG.random(len(X))  # noise that no leaf sees much of

@@ -17,9 +17,9 @@ FLOOR = "precision('fraud') >= 0.8"
 
 @pytest.fixture
 def optimize(payments, attributes):
-    def run(*problem, confusion="calibrated", **more):
+    def run(*problem, counting="calibrated", **more):
         return mf.optimize(
-            payments.proba, payments.y, *problem, sensitive_features=attributes, confusion=confusion, **more
+            payments.proba, payments.y, *problem, sensitive_features=attributes, counting=counting, **more
         )
 
     return run
@@ -27,7 +27,7 @@ def optimize(payments, attributes):
 
 @pytest.mark.parametrize("kind", ["calibrated", "model", "labels"])
 def test_a_solve_is_that_of_optimize(solve, optimize, kind):
-    told, found = solve(constraints=[FLOOR], confusion=kind), optimize("g_mean", [FLOOR], confusion=kind)
+    told, found = solve(constraints=[FLOOR], counting=kind), optimize("g_mean", [FLOOR], counting=kind)
     assert told["value"] == pytest.approx(found.value, abs=2e-4 if kind != "labels" else 0.02)
     assert told["counted"] == kind
     assert told["feasible"]
@@ -111,7 +111,7 @@ def test_the_curve_is_that_of_frontier(client, payments, attributes):
         mf.precision("fraud"),
         10,
         sensitive_features=attributes,
-        confusion="calibrated",
+        counting="calibrated",
     )
     assert [point["level"] for point in told["points"]] == pytest.approx(
         [p.levels[0] for p in front], abs=0.01
@@ -185,7 +185,7 @@ def test_every_choice_is_a_metric(client, part):
         ),
         ({"objective": "g_mean", "constraints": "no list"}, "constraints", "list"),
         ({"objective": "demographic_parity(over='sex')"}, "objective", "sex"),
-        ({"objective": "g_mean", "confusion": "guess"}, "confusion", "guess"),
+        ({"objective": "g_mean", "counting": "guess"}, "counting", "guess"),
         ({"objective": "g_mean", "expect": 1}, "expect", "true or false"),
         ({"objective": "g_mean", "constraint": [FLOOR]}, "body", "did you mean 'constraints'"),
     ],
@@ -220,7 +220,7 @@ def test_a_result_that_breaks_its_limits_offers_what_it_reaches():
     constraint = mf.precision("fraud") >= 0.9999
     asked = Asked(Problem.of("g_mean", [constraint]), "model")
     data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
-    kept = mf.optimize(data.proba, data.y, "g_mean", "precision('fraud') >= 0.5", confusion="model")
+    kept = mf.optimize(data.proba, data.y, "g_mean", "precision('fraud') >= 0.5", counting="model")
     broken = replace(kept, constraints=(ConstraintRecord(str(constraint), 0.99815, 0.9999, 0.00175, 1.0),))
     told = of_result(asked, broken, None)
     assert not told["feasible"]

@@ -86,7 +86,7 @@ def test_a_slider_moves_value_and_curve(page, payments, attributes):
         "g_mean",
         "precision('fraud') >= 0.84",
         sensitive_features=attributes,
-        confusion="calibrated",
+        counting="calibrated",
     )
     expect(page.locator("#limits .now")).to_contain_text("now 0.840", timeout=PATIENCE)
     assert value(page) == pytest.approx(best.value, abs=3e-4)
@@ -138,7 +138,7 @@ def test_another_metric_is_picked(page, payments, attributes):
         "accuracy",
         "precision('fraud') >= 0.8",
         sensitive_features=attributes,
-        confusion="calibrated",
+        counting="calibrated",
     )
     assert value(page) == pytest.approx(best.value, abs=3e-4)
 
@@ -180,7 +180,7 @@ def test_tables_of_a_report_fit_a_desktop(chromium, tmp_path):
     proba = np.where(y[:, None] == [0, 1], 0.995, 0.005)
     parity = mf.demographic_parity(over="age group") <= 0.4
     groups = {"age group": group}
-    result = mf.optimize(proba, y, "g_mean", [parity], sensitive_features=groups, confusion="calibrated")
+    result = mf.optimize(proba, y, "g_mean", [parity], sensitive_features=groups, counting="calibrated")
     result.report(tmp_path / "report.html")
     shown = chromium.new_page(viewport={"width": 1000, "height": 900})
     shown.goto((tmp_path / "report.html").as_uri())

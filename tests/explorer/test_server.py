@@ -147,7 +147,7 @@ def test_the_command_serves_until_it_is_interrupted(scores):
         assert httpx.get(address, timeout=60).status_code == 200
         told = httpx.get(address.replace("/?", "/api/setup?"), timeout=60).json()
         assert told["rows"] == 2000
-        assert told["confusion"] == "calibrated"
+        assert told["counting"] == "calibrated"
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
         assert "Traceback" not in process.stderr.read()
@@ -180,10 +180,10 @@ def test_the_command_refuses_what_makes_no_sense(scores, capsys, more, code, wor
 
 
 def test_every_command_counts_by_calibrated_probabilities(scores, tmp_path):
-    words = ["--label", "y", "--proba-prefix", "p_", "--maximize", "g_mean", "--confusion", "calibrated"]
+    words = ["--label", "y", "--proba-prefix", "p_", "--maximize", "g_mean", "--counting", "calibrated"]
     policy = str(tmp_path / "policy.json")
     assert main(["fit", scores, *words, "--no-expect", "--out", policy]) == 0
-    assert mf.Policy.load(policy).provenance["confusion"] == "calibrated"
+    assert mf.Policy.load(policy).provenance["counting"] == "calibrated"
     table = str(tmp_path / "table.csv")
     trade = ["--trade", "precision('fraud')", "--levels", "0.5,0.6"]
     assert main(["frontier", scores, *words, *trade, "--out", table]) == 0

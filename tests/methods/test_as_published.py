@@ -95,7 +95,7 @@ def test_published_methods_do_not_tell_that_constraints_conflict() -> None:
             objective=case.objective,
             constraints=limits,
             method=method,
-            confusion="model",
+            counting="model",
             max_calls=60,
             **given,
         )

@@ -131,7 +131,7 @@ def test_mixes_cell_by_cell():
         "accuracy",
         mf.coverage(2) <= 0.1013,  # no whole number of rows
         sensitive_features=group,
-        confusion="model",
+        counting="model",
         tol=1e-7,
     )
     assert result.status == "optimal"
@@ -146,7 +146,7 @@ def test_more_rows_than_enter_the_program_at_a_time():
     y = (proba.cumsum(axis=1) < random.random((1000, 1))).sum(axis=1).clip(max=5)
     limit = mf.equalized_odds("group") <= 0.05
     found = mf.optimize(
-        proba, y, "accuracy", [limit], sensitive_features={"group": group}, confusion="model", tol=TOL
+        proba, y, "accuracy", [limit], sensitive_features={"group": group}, counting="model", tol=TOL
     )
     assert found.constraints[0].violation <= 1e-9
     assert found.status == "optimal"
@@ -174,7 +174,7 @@ class TestLabels:
             objective=objective,
             constraints=constraints,
             **self.sample.arguments(),
-            **{"confusion": "labels", **options},
+            **{"counting": "labels", **options},
         )
 
     def baseline(self, metric, loss):
@@ -226,7 +226,7 @@ class TestLabels:
         """With one-hot probabilities labels and soft labels are the same."""
         proba = np.eye(3)[self.sample.y]
         both = [
-            mf.optimize(proba, self.sample.y, "h_mean", mf.coverage(0) <= 0.2, confusion=confusion, tol=1e-6)
+            mf.optimize(proba, self.sample.y, "h_mean", mf.coverage(0) <= 0.2, counting=confusion, tol=1e-6)
             for confusion in ("labels", "model")
         ]
         assert both[0].value == pytest.approx(both[1].value, abs=1e-5)

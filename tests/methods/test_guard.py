@@ -25,7 +25,7 @@ def test_the_guard_warns_of_few_rows_and_of_rare_classes():
     with pytest.warns(
         CalibrationWarning, match="refute"
     ):  # soft labels are not overfitted, and these are wrong
-        mf.optimize(proba, y, "macro_f1", method=Local(tries=0), confusion="model")
+        mf.optimize(proba, y, "macro_f1", method=Local(tries=0), counting="model")
 
 
 def fair_rows(seed, N, n=5):

@@ -100,7 +100,7 @@ def test_it_claims_no_bound_and_says_what_the_calibrated_problem_proves(limits):
     found = mf.optimize(proba, y, "g_mean", limits)
     assert (found.status, found.bound, found.gap, found.certified) == ("searched", np.inf, np.inf, False)
     assert found.calibrated.value <= found.calibrated.bound <= found.calibrated.value + 1e-4
-    again = mf.optimize(proba, y, "g_mean", limits, confusion="calibrated")
+    again = mf.optimize(proba, y, "g_mean", limits, counting="calibrated")
     assert again.value == pytest.approx(found.calibrated.value, abs=2e-4)
 
 
@@ -286,7 +286,7 @@ def test_labels_do_not_mix_the_rules_of_the_guide_anew(seed):
     proba = np.array([0.5, 0.2, 0.15, 0.1, 0.05]) * np.exp(1.5 * random.normal(size=(800, 5)))
     proba /= proba.sum(axis=1, keepdims=True)
     y = (proba.cumsum(axis=1) > random.random((800, 1))).argmax(axis=1)
-    found, guide = (mf.optimize(proba, y, "min_recall", confusion=how) for how in ("labels", "calibrated"))
+    found, guide = (mf.optimize(proba, y, "min_recall", counting=how) for how in ("labels", "calibrated"))
     assert found.calibrated.value == pytest.approx(guide.value, abs=1e-9)
     shares = [result.policy.decision_proba(proba) for result in (found, guide)]
     np.testing.assert_allclose(*shares, atol=1e-6)

@@ -125,7 +125,7 @@ def test_pickles():
 
 def test_counted_labels_prove_nothing():
     case = Case(mf.accuracy(), accuracy, IMPOSSIBLE["pair of three"], sample=Sample.draw(seed=1, rows=200))
-    error = error_of(case, confusion="labels")
+    error = error_of(case, counting="labels")
     assert not error.proven
     assert "no policy found" in str(error)
     assert error.conflict == ("recall(2) >= 0.8", "coverage(2) <= 0.2")

@@ -24,7 +24,7 @@ class TestWhatMustNotMatter:
             self.case.constraints,
             sensitive_features=groups,
             sample_weight=weight,
-            **{"confusion": "model", "tol": 1e-7, **options},
+            **{"counting": "model", "tol": 1e-7, **options},
         )
 
     @pytest.fixture
@@ -44,7 +44,7 @@ class TestWhatMustNotMatter:
         times = np.random.default_rng(1).integers(1, 4, 60)
         rows = np.repeat(np.arange(60), times)
         # Folds of a calibration are drawn row by row, so that without them weights are exactly repeated rows.
-        options = dict(objective="g_mean", constraints=[mf.coverage(2) <= 0.2], confusion=confusion, tol=1e-6)
+        options = dict(objective="g_mean", constraints=[mf.coverage(2) <= 0.2], counting=confusion, tol=1e-6)
         options["method"] = "column_generation"
         weighted = mf.optimize(s.proba, s.y, sensitive_features=s.groups, sample_weight=times, **options)
         repeated = mf.optimize(s.proba[rows], s.y[rows], sensitive_features=s.groups.iloc[rows], **options)
@@ -103,7 +103,7 @@ class TestWhatMustNotMatter:
             classes=names,
             sensitive_features=s.groups,
             sample_weight=s.weight,
-            confusion="model",
+            counting="model",
             tol=1e-7,
         )
         assert result.value == pytest.approx(reference.value, abs=1e-7)

@@ -94,7 +94,7 @@ def test_never_worse_than_argmax_and_balanced(seed, n, metric, soft):
     kind = "model" if soft else "labels"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OverfitWarning)
-        result = search(proba, y, metric, method=Local(tries=1), confusion=kind)
+        result = search(proba, y, metric, method=Local(tries=1), counting=kind)
     for start in (proba, proba / prior):
         matrix = np.zeros((1, n, n))
         truth = proba if soft else np.eye(n)[y]
@@ -113,13 +113,13 @@ def test_auto_takes_local_where_nothing_is_certified():
         assert result.gap == np.inf
         assert result.bound == np.inf
     assert mf.optimize(proba, y, "g_mean").method == "guided"
-    soft = mf.optimize(proba, y, "macro_f1", confusion="calibrated")
+    soft = mf.optimize(proba, y, "macro_f1", counting="calibrated")
     assert soft.method == "local"
 
 
 def test_a_bound_is_reported_where_it_is_proven():
     proba, y = draw(1, 200, 4, power=1.0)
-    result = search(proba, y, "macro_f1", confusion="model")
+    result = search(proba, y, "macro_f1", counting="model")
     assert result.certified
     assert result.value <= result.bound < 1
     # The bound is the mean of the best F1-measures that each class has alone.
@@ -130,7 +130,7 @@ def test_a_bound_is_reported_where_it_is_proven():
     assert result.bound == pytest.approx(np.mean(alone), abs=1e-9)
     # With two classes of which one is never in doubt, nothing is lost by deciding both.
     sure = np.repeat(np.eye(2), 50, axis=0)
-    assert search(sure, np.repeat([0, 1], 50), "macro_f1", confusion="model").status == "optimal"
+    assert search(sure, np.repeat([0, 1], 50), "macro_f1", counting="model").status == "optimal"
 
 
 @few_rows
@@ -252,7 +252,7 @@ def test_rules_of_many_cells_are_mixed_and_not_scanned(seed):
             "min_recall",
             [ratio, floor],
             sensitive_features=group,
-            confusion="model",
+            counting="model",
             random_state=0,
         )
 

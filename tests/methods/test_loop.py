@@ -33,10 +33,10 @@ class TestBudgets:
     @pytest.mark.parametrize("confusion", ["labels", "model"])
     def test_max_calls_counts_everything_that_is_asked(self, confusion):
         """Lines that are scanned for counted labels and the rules of a start are calls too."""
-        first = FREE.solve(confusion=confusion)
-        again = FREE.solve(confusion=confusion, start=first, max_calls=3)
+        first = FREE.solve(counting=confusion)
+        again = FREE.solve(counting=confusion, start=first, max_calls=3)
         assert again.n_oracle_calls <= 3
-        enough = FREE.solve(confusion=confusion, max_calls=first.n_oracle_calls)
+        enough = FREE.solve(counting=confusion, max_calls=first.n_oracle_calls)
         assert enough.value == pytest.approx(first.value, abs=1e-12)
 
     def test_more_calls_are_never_worse(self):
@@ -87,7 +87,7 @@ def test_a_bound_is_never_beyond_the_range_of_the_objective(over, confusion):
     y, g = rng.integers(0, 3, 300), rng.choice(["a", "b"], 300)
     scores = np.exp(rng.normal(size=(300, 3)) + np.eye(3)[y])
     proba = scores / scores.sum(axis=1, keepdims=True)
-    limits, beside = ["macro_f1() >= 0.4"], {"sensitive_features": {"g": g}, "confusion": confusion}
+    limits, beside = ["macro_f1() >= 0.4"], {"sensitive_features": {"g": g}, "counting": confusion}
     result = mf.optimize(proba, y, over, limits, **beside)
     assert (result.calibrated or result).bound == pytest.approx(0, abs=1e-12)
     if confusion == "labels":
@@ -120,7 +120,7 @@ class TestCallback:
     def test_gets_the_closing_records_too(self, confusion, constraints):
         proba, y = drawn_rows()
         seen: list[Record] = []
-        result = mf.optimize(proba, y, "g_mean", constraints, confusion=confusion, callback=seen.append)
+        result = mf.optimize(proba, y, "g_mean", constraints, counting=confusion, callback=seen.append)
         assert tuple(seen) == result.history
         assert seen[-1].value == pytest.approx(result.value, abs=1e-12)
 
@@ -175,7 +175,7 @@ class TestHistory:
     @pytest.mark.parametrize("confusion", ["labels", "model"])
     def test_is_monotone(self, name, confusion):
         case = PROBLEMS[name]
-        result = case.solve(confusion=confusion, tol=1e-6)
+        result = case.solve(counting=confusion, tol=1e-6)
         history = result.history
         assert [r.calls for r in history] == sorted(r.calls for r in history)
         assert [r.seconds for r in history] == sorted(r.seconds for r in history)
@@ -232,7 +232,7 @@ class TestStart:
 
     def test_without_groups(self):
         sample = Sample.draw(groups=0)
-        first = mf.optimize(objective="g_mean", **sample.arguments(), confusion="model")
+        first = mf.optimize(objective="g_mean", **sample.arguments(), counting="model")
         again = FREE.solve(start=first)
         assert again.status == "optimal"
         assert again.value == pytest.approx(FREE.best(), abs=1e-4)
@@ -263,7 +263,7 @@ class TestEveryChoice:
     @pytest.mark.parametrize("confusion", ["labels", "model"])
     def test_method(self, method, confusion):
         for name, able in TAKEN_BY.items():
-            options = {"method": method, "confusion": confusion, "max_calls": 30}
+            options = {"method": method, "counting": confusion, "max_calls": 30}
             case = replace(PROBLEMS[name], sample=Sample.draw(groups=0))  # a grid has few weights
             if method not in {"auto", "guided", *able}:
                 with pytest.raises(ValueError, match="Try method="):
@@ -277,7 +277,7 @@ class TestEveryChoice:
 
     def test_some_method_takes_each_problem_by_name(self):
         assert METHODS["column_generation"] is ColumnGeneration
-        result = FREE.solve(method=ColumnGeneration(), confusion="labels")
+        result = FREE.solve(method=ColumnGeneration(), counting="labels")
         assert result.method == "column_generation"
 
     def test_oracle_plugin(self):

@@ -47,7 +47,7 @@ def smallest_recall(proba: np.ndarray) -> float:
 
 def test_smallest_of_many_recalls():
     proba, y = scores(1500)
-    found = mf.optimize(proba, y, "min_recall", confusion="model")
+    found = mf.optimize(proba, y, "min_recall", counting="model")
     assert found.status == "optimal"
     assert found.value == pytest.approx(smallest_recall(proba), abs=1e-4)
     # Multipliers of the linear program alone need several rules for each class.

@@ -107,7 +107,7 @@ def test_a_high_precision_is_kept_in_its_own_units(objective, floor):
     limits = [mf.precision(0) >= floor, mf.demographic_parity("group") <= 0.05]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = mf.optimize(proba, y, objective, limits, sensitive_features=group, confusion="model")
+        result = mf.optimize(proba, y, objective, limits, sensitive_features=group, counting="model")
     assert result.feasible, [(record.name, record.violation) for record in result.constraints]
 
 
@@ -121,7 +121,7 @@ def test_a_rate_of_nearly_nothing_is_not_kept_in_name_only():
     limits = [precision >= ceiling + 1e-5, PARITY <= 0.05]
     with pytest.warns(WorstValueWarning, match=r"keep precision\(2\) >= .* leave the rate without rows"):
         result = mf.optimize(
-            objective=mf.g_mean(), constraints=limits, confusion="model", **sample.arguments()
+            objective=mf.g_mean(), constraints=limits, counting="model", **sample.arguments()
         )
     assert result.feasible
     assert result.value == 0
@@ -142,7 +142,7 @@ HAIR = {
 def test_limits_without_room_take_no_more_calls(objective, name):
     """Such limits once stalled for 20 seconds; the same without a limit takes about 12 calls."""
     proba, y, _ = labelled(5, 600, 3, 1.0)
-    result = mf.optimize(proba, y, objective, HAIR[name], confusion="model")
+    result = mf.optimize(proba, y, objective, HAIR[name], counting="model")
     assert (result.status, result.feasible) == ("optimal", True)
     assert result.n_oracle_calls <= 60
 
@@ -167,7 +167,7 @@ def test_equalized_odds_of_many_groups_take_no_more_calls():
         "accuracy",
         limits,
         sensitive_features=random.integers(0, 30, 3000),
-        confusion="model",
+        counting="model",
     )
     assert (result.status, result.feasible) == ("optimal", True)
     assert result.n_oracle_calls <= 60

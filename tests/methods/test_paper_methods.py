@@ -165,7 +165,7 @@ def test_infeasible_problems_are_told(method: Method) -> None:
             constraints=limits,
             **case.sample.arguments(),
             method=method,
-            confusion="model",
+            counting="model",
         )
 
 
@@ -226,7 +226,7 @@ def test_baselines_are_argmax_and_inverse_priors(confusion):
     prior = proba.mean(axis=0) if confusion == "model" else np.bincount(y) / 400
     kept = ["precision(2) >= 0.99"]  # which neither rule cares for
     for balanced, scores in ((False, proba), (True, proba / prior)):
-        result = mf.optimize(proba, y, "macro_f1", kept, confusion=confusion, method=Plugin(balanced))
+        result = mf.optimize(proba, y, "macro_f1", kept, counting=confusion, method=Plugin(balanced))
         np.testing.assert_array_equal(result.policy.decide(proba), scores.argmax(axis=1))
         assert (result.n_oracle_calls, result.policy.n_rules, result.method) == (1, 1, "plugin")
         assert result.constraints[0].violation > 0.2

@@ -151,7 +151,7 @@ class TestDegenerateData:
         """Where no row may be decided as a class, a geometric mean is zero, and so is its bound, nearly."""
         proba, y = np.repeat([[0.5, 0.3, 0.2]], 20, axis=0), np.arange(20) % 3
         with pytest.warns(WorstValueWarning, match="could not be worse"):
-            result = mf.optimize(proba, y, "g_mean", mf.precision(1) >= 0.9, confusion="model")
+            result = mf.optimize(proba, y, "g_mean", mf.precision(1) >= 0.9, counting="model")
         assert result.feasible
         assert result.value == pytest.approx(0, abs=2e-3)
         assert result.bound == pytest.approx(0, abs=5e-3)
@@ -161,7 +161,7 @@ class TestDegenerateData:
         random = np.random.default_rng(1)
         y = np.append(np.arange(60) % 2, 2)
         proba = 0.2 * random.dirichlet([1, 1, 1], 61) + 0.8 * np.eye(3)[y]
-        result = mf.optimize(proba, y, "g_mean", confusion=confusion)
+        result = mf.optimize(proba, y, "g_mean", counting=confusion)
         assert result.status == ("optimal" if confusion == "model" else "searched")
         assert result.confusion.margins[0, 2] > 0
         assert result.policy.decide(proba)[60] == 2
@@ -175,7 +175,7 @@ class TestDegenerateData:
         score = -((X[:, None] - centres[None]) ** 2).sum(axis=2) / 0.5
         proba = np.exp(score - score.max(axis=1, keepdims=True))
         proba /= proba.sum(axis=1, keepdims=True)
-        result = mf.optimize(proba, y, objective, confusion=confusion, tol=1e-3, max_calls=150)
+        result = mf.optimize(proba, y, objective, counting=confusion, tol=1e-3, max_calls=150)
         assert result.status in ("optimal", "searched", "stalled")
         if confusion == "labels":  # three rows of a class say little: means of recalls may be 0
             assert (result.status, result.gap) == ("searched", np.inf)
@@ -197,7 +197,7 @@ class TestDegenerateData:
             "g_mean",
             mf.demographic_parity(over="group") <= 0.02,
             sensitive_features=np.arange(1500) % 50,
-            confusion="model",
+            counting="model",
             tol=1e-3,
         )
         assert result.status == "optimal"
@@ -214,9 +214,9 @@ class TestSecondStep:
         classes, rows = int(random.integers(2, 6)), int(random.integers(30, 200))
         proba = random.dirichlet(random.uniform(0.3, 3, classes), rows)
         y = np.array([random.choice(classes, p=p) for p in proba])
-        first = mf.optimize(proba, y, "g_mean", confusion="model")
+        first = mf.optimize(proba, y, "g_mean", counting="model")
         for limit in (first.value - 1e-8, first.value):
-            second = mf.optimize(proba, y, "accuracy", [mf.g_mean() >= limit], confusion="model")
+            second = mf.optimize(proba, y, "accuracy", [mf.g_mean() >= limit], counting="model")
             assert second.feasible
             assert second.status in ("optimal", "searched", "stalled")
             assert second.confusion is not None
@@ -239,7 +239,7 @@ class TestSecondStep:
             objective=objective,
             constraints=[mf.accuracy() >= 0.5],
             method="bisection",
-            confusion="model",
+            counting="model",
         )
         assert result.status == "optimal"
         assert result.value == pytest.approx(1, abs=1e-4)
@@ -275,7 +275,7 @@ class TestLightRows:
         weight = np.append(np.full(100, 1e8), np.ones(4))
         y = np.append(np.zeros(100, int), np.ones(4, int))
         limit = mf.precision(1) >= 0.8
-        result = mf.optimize(proba, y, mf.recall(1), [limit], sample_weight=weight, confusion="model")
+        result = mf.optimize(proba, y, mf.recall(1), [limit], sample_weight=weight, counting="model")
         assert result.feasible
         assert result.value == pytest.approx(recall, abs=1e-4)
         np.testing.assert_allclose(result.policy.decision_proba(proba)[-4:, 1], recall, atol=1e-4)

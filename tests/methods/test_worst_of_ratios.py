@@ -49,7 +49,7 @@ def test_a_recall_and_the_precision_of_a_rare_decision(seed):
         worst,
         [mf.demographic_parity(over="group") <= LIMIT],
         sensitive_features=group,
-        confusion="model",
+        counting="model",
         tol=TOL,
         max_calls=9,  # steps that compare the ratios by their numerators need 12 and more
     )

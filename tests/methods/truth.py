@@ -144,7 +144,7 @@ class Case:
 
     def solve(self, **options: Any) -> mf.Result:
         """Solve the problem with the package, on soft labels unless asked otherwise."""
-        options = {"confusion": "model", "decisions": self.decisions, **options}
+        options = {"counting": "model", "decisions": self.decisions, **options}
         return mf.optimize(
             objective=self.objective, constraints=self.constraints, **self.sample.arguments(), **options
         )

@@ -120,7 +120,7 @@ def test_without_randomization_the_single_rule_is_scored():
         DecisionTreeClassifier(max_depth=1),
         mf.recall(1),
         [few],
-        confusion="model",
+        counting="model",
         cv=None,
         randomize="never",
     ).fit(X, Y)

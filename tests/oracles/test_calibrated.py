@@ -1,4 +1,4 @@
-"""confusion="calibrated": equal answers from memory, files and Dask, and a policy that takes the model's own rows."""
+"""counting="calibrated": equal answers from memory, files and Dask, and a policy that takes the model's own rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def data():
 
 
 def solved(*given, limits=LIMITS, **options):
-    return mf.optimize(*given, "h_mean", limits, confusion="calibrated", **options)
+    return mf.optimize(*given, "h_mean", limits, counting="calibrated", **options)
 
 
 def same(one, other):
@@ -87,7 +87,7 @@ def test_files_answer_as_memory_does(tmp_path, data, grouped):
     pq.write_table(pa.table({**columns, "y": labels, "region": group}), path, row_group_size=90)
     attributes = {"region": group} if grouped else None
     table = mf.scores(path, label="y", proba_prefix="p_", attributes=["region"] if grouped else [])
-    oracle = oracle_for(table, None, confusion="calibrated", settings=small)
+    oracle = oracle_for(table, None, counting="calibrated", settings=small)
     assert isinstance(oracle, ChunkedOracle)
     assert oracle.calibrates
     found = solve(Problem.of("h_mean", LIMITS), oracle)

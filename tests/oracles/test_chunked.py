@@ -101,7 +101,7 @@ def test_answers_are_those_of_rows_in_memory(tmp_path, data, kind, grouped, weig
             None,
             {},
         )
-    oracle = oracle_of(rows, y, decisions=decisions, confusion=confusion, threads=2, **options)
+    oracle = oracle_of(rows, y, decisions=decisions, counting=confusion, threads=2, **options)
     assert isinstance(oracle, ChunkedOracle)
     assert oracle.axes == memory.axes
     assert oracle.passes == 1
@@ -150,8 +150,8 @@ def test_whole_solves_are_equal(tmp_path, data, objective, constraints):
 
 def test_a_certified_solve_is_equal(tmp_path, data):
     proba, labels, *_ = data
-    expected = mf.optimize(proba, labels, "h_mean", confusion="model")
-    found = solved(mapped(tmp_path, proba), labels, "h_mean", confusion="model")
+    expected = mf.optimize(proba, labels, "h_mean", counting="model")
+    found = solved(mapped(tmp_path, proba), labels, "h_mean", counting="model")
     assert found.certified
     assert found.value == pytest.approx(expected.value, abs=1e-4)
     assert found.bound >= expected.value - 1e-12
@@ -161,8 +161,8 @@ def test_start_from_a_sample_saves_passes_and_is_certified_on_all_rows(tmp_path,
     random = np.random.default_rng(3)
     proba = random.dirichlet([4, 2, 1], size=6000).astype(np.float32)
     labels = (proba.cumsum(axis=1) > random.random((6000, 1))).argmax(axis=1)
-    expected = mf.optimize(proba, labels, "h_mean", confusion="model")
-    fewer = {"confusion": "model", "settings": SMALL._replace(sample_rows=600)}
+    expected = mf.optimize(proba, labels, "h_mean", counting="model")
+    fewer = {"counting": "model", "settings": SMALL._replace(sample_rows=600)}
     oracle = oracle_of(mapped(tmp_path, proba), labels, **fewer)
     sample = oracle.sample()
     assert 300 < len(sample) < 1200

@@ -122,7 +122,7 @@ def check_equal(oracle, memory, tolerance):
 def test_answers_are_those_of_rows_in_memory_without_a_cluster(data, kind, confusion, weighted):
     proba, y, frame, weight = collections(data, kind)
     oracle = oracle_for(
-        proba, y, sensitive_features=frame, sample_weight=weight if weighted else None, confusion=confusion
+        proba, y, sensitive_features=frame, sample_weight=weight if weighted else None, counting=confusion
     )
     assert isinstance(oracle, DaskOracle)
     rows = Rows.of(*data[:2], sensitive_features=data[2], sample_weight=data[3] if weighted else None)
@@ -137,7 +137,7 @@ def test_answers_are_those_of_rows_in_memory_on_a_cluster(client, data, kind):
     check_equal(oracle_for(proba, y, sensitive_features=frame), PluginOracle(rows), 0)
     rows = Rows.of(*data[:2], sample_weight=data[3])
     check_equal(
-        oracle_for(proba, y, sample_weight=weight, confusion="model"), PluginOracle(rows, "model"), 1e-12
+        oracle_for(proba, y, sample_weight=weight, counting="model"), PluginOracle(rows, "model"), 1e-12
     )
 
 
@@ -183,13 +183,13 @@ def test_a_worker_killed_in_the_middle_of_a_solve(client, data):
 
 def test_start_from_a_sample(data):
     proba, y, *_ = collections(data, "arrays")
-    oracle = oracle_for(proba, y, confusion="model", settings=Settings(sample_entries=0, sample_part=np.inf))
+    oracle = oracle_for(proba, y, counting="model", settings=Settings(sample_entries=0, sample_part=np.inf))
     assert oracle.costly
     sample = oracle.sample()
     assert len(sample) == N  # fewer than a sample takes
     np.testing.assert_allclose(sample.margins(), Rows.of(*data[:2]).margins(), atol=1e-12)
     found = solve(Problem.of("h_mean"), oracle)
-    expected = mf.optimize(*data[:2], "h_mean", confusion="model")
+    expected = mf.optimize(*data[:2], "h_mean", counting="model")
     assert found.certified
     assert found.value == pytest.approx(expected.value, abs=1e-4)
 

@@ -27,12 +27,12 @@ def problem(seed: int):
 @pytest.mark.parametrize("seed", range(4))
 def test_close_to_the_mixture_where_probabilities_are_continuous(seed, confusion):
     proba, y, group = problem(seed)
-    plain = mf.optimize(proba, y, "g_mean", sensitive_features=group, confusion=confusion).confusion
+    plain = mf.optimize(proba, y, "g_mean", sensitive_features=group, counting=confusion).confusion
     limits = [
         mf.precision(0) >= min(mf.precision(0)(plain) + 0.05, 0.95),
         mf.demographic_parity(over="group") <= max(0.5 * mf.demographic_parity(over="group")(plain), 0.01),
     ]
-    result = mf.optimize(proba, y, "g_mean", limits, sensitive_features=group, confusion=confusion)
+    result = mf.optimize(proba, y, "g_mean", limits, sensitive_features=group, counting=confusion)
     assert confusion == "labels" or result.policy.n_rules > 3  # labels may do with one rule in each cell
     made = result.policy.decide(proba, group, randomize="never")
     tensor = np.zeros(result.confusion.values.shape)

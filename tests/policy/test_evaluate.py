@@ -132,6 +132,6 @@ def test_an_array_without_a_name_is_the_attribute_of_the_policy():
     y, sex = (rng.random(300) < proba[:, 1]).astype(int), np.where(rng.random(300) < 0.5, "F", "M")
     named = pd.DataFrame({"sex": sex})
     limit = mf.demographic_parity(over="sex") <= 0.1
-    policy = mf.optimize(proba, y, "g_mean", [limit], sensitive_features=named, confusion="model").policy
+    policy = mf.optimize(proba, y, "g_mean", [limit], sensitive_features=named, counting="model").policy
     expected = policy.evaluate(proba, y, sensitive_features=named, by="sex")
     pd.testing.assert_frame_equal(policy.evaluate(proba, y, sensitive_features=sex, by="sex"), expected)

@@ -35,7 +35,7 @@ def few_scores(seed: int, n: int):
 
 def check(proba, y, group, objective, limits, confusion, runners):
     """Check that all ways to decide agree, and keep the limits that the deterministic rule is said to keep."""
-    result = mf.optimize(proba, y, objective, limits, sensitive_features=group, confusion=confusion)
+    result = mf.optimize(proba, y, objective, limits, sensitive_features=group, counting=confusion)
     policy, told = result.policy, result.deterministic
     attributes = None if group is None else {"group": group.tolist()}
     made = policy.decide(proba, attributes, randomize="never").tolist()
@@ -77,7 +77,7 @@ def test_a_single_rule_is_cleared_too(confusion):
     proba = np.concatenate([np.column_stack([half, 1 - half]), np.tile([[0.2, 0.8], [0.8, 0.2]], (30, 1))])
     y = np.concatenate([np.arange(60) % 2, np.tile([1, 0], 30)])
     rounded = np.round(proba, 12)
-    policy = mf.optimize(proba, y, "accuracy", confusion=confusion).policy
+    policy = mf.optimize(proba, y, "accuracy", counting=confusion).policy
     made = policy.decide(proba, randomize="never")
     assert len(set(made[:60].tolist())) == 1
     np.testing.assert_array_equal(policy.decide(rounded, randomize="never"), made)
@@ -88,7 +88,7 @@ def test_a_rule_without_near_ties_stays_as_it_is():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 500)
     y = (proba.cumsum(axis=1) < rng.random((500, 1))).sum(axis=1)
-    result = mf.optimize(proba, y, "accuracy", confusion="model")
+    result = mf.optimize(proba, y, "accuracy", counting="model")
     assert result.deterministic is None
     assert len(result.policy.rules[0]) == 1
 

@@ -234,7 +234,7 @@ class TestProgram:
         proba = np.array([[1.0, 0.0, 0.0]] * 4 + [[0.0, 1.0, 0.0]] * 4 + [[0.4, 0.3, 0.3]] * 2)
         floors = mf.minimum(mf.precision(0), mf.precision(1), mf.precision(2)) >= 0.85
         y = [0] * 4 + [1] * 4 + [0, 2]
-        result = mf.optimize(proba, y, "accuracy", [floors], confusion="model")
+        result = mf.optimize(proba, y, "accuracy", [floors], counting="model")
         kept = result.constraints[0]
         assert result.feasible
         assert kept.violation <= 1e-9

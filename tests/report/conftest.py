@@ -20,7 +20,7 @@ def result(data):
         "g_mean",
         [mf.precision("fraud") >= 0.85, mf.demographic_parity(over="region") <= 0.5],
         sensitive_features=data.X[["region"]],
-        confusion="model",
+        counting="model",
         random_state=3,
     )
 

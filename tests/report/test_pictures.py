@@ -30,7 +30,7 @@ def three():
     random = np.random.default_rng(0)
     proba = random.dirichlet([2, 1, 0.6], 800)
     y = (random.random(800)[:, None] > proba.cumsum(axis=1)).sum(axis=1)
-    return mf.optimize(proba, y, "g_mean", [mf.precision(2) >= 0.6], confusion="model")
+    return mf.optimize(proba, y, "g_mean", [mf.precision(2) >= 0.6], counting="model")
 
 
 def displays(result, three):
@@ -142,7 +142,7 @@ def test_a_grid_has_a_line_for_each_level(data):
         "g_mean",
         [mf.precision("fraud"), mf.coverage("suspicious") <= 0],
         [[0.5, 0.8], [0.05, 0.1]],
-        confusion="model",
+        counting="model",
     )
     display = front.plot()
     assert [line.get_label() for line in display.ax_.lines] == [
@@ -235,7 +235,7 @@ def test_regions_are_for_two_or_three_classes(result):
 
 
 def test_the_achievable_set_holds_the_policy_and_its_edge_is_the_hull(data):
-    result = mf.optimize(data.proba, data.y, "g_mean", confusion="model")
+    result = mf.optimize(data.proba, data.y, "g_mean", counting="model")
     display = AchievableDisplay.from_result(result, mf.recall("legit"), mf.recall("fraud"))
     x, y = display.after
     assert (x, y) == (mf.recall("legit")(result.confusion), mf.recall("fraud")(result.confusion))
@@ -245,7 +245,7 @@ def test_the_achievable_set_holds_the_policy_and_its_edge_is_the_hull(data):
             data.proba,
             data.y,
             weight * mf.recall("legit") + (1 - weight) * mf.recall("fraud"),
-            confusion="model",
+            counting="model",
         )
         reached = (display.edge @ [weight, 1 - weight]).max()
         assert reached == pytest.approx(best.value, abs=4e-3)
@@ -264,17 +264,17 @@ def test_results_from_a_pickle_say_what_they_lack(result):
 
 
 def test_frontiers_without_a_result_or_a_constraint_say_what_to_call(data):
-    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.6], confusion="model")
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.6], counting="model")
     with pytest.raises(TypeError, match=r"use FrontierDisplay\.from_frontier"):
         FrontierDisplay.from_result(front)
-    free = mf.optimize(data.proba, data.y, "g_mean", confusion="model")
+    free = mf.optimize(data.proba, data.y, "g_mean", counting="model")
     with pytest.raises(ValueError, match=r"no constraint to trade; call mf\.frontier"):
         FrontierDisplay.from_result(free)
 
 
 @pytest.mark.parametrize(("confusion", "told"), [("model", "best policy"), ("labels", "best policy found")])
 def test_frontiers_without_a_proof_are_what_was_found(data, confusion, told):
-    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.6], confusion=confusion)
+    front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.6], counting=confusion)
     display = FrontierDisplay.from_frontier(front).plot()
     assert told in [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert display.describe().startswith("Best G-mean by" if confusion == "model" else "Best G-mean found by")
@@ -299,7 +299,7 @@ def test_mixed_colours_are_in_the_legend(three):
     assert legend.get_window_extent().x0 >= 0
     assert legend.get_window_extent().x1 <= figure.bbox.x1
     proba = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
-    single = mf.optimize(proba, [0, 1, 2], "accuracy", confusion="model")
+    single = mf.optimize(proba, [0, 1, 2], "accuracy", counting="model")
     (legend,) = RegionsDisplay.from_result(single).plot().figure_.legends
     assert note not in [text.get_text() for text in legend.get_texts()]
 
@@ -309,7 +309,7 @@ def test_hostile_names_are_drawn_as_they_are(tmp_path):
     proba = random.dirichlet([1, 1, 1], 300)
     names = ["$x_{", "</text><script>", "a\x00\nb" * 20]
     y = np.array(names, dtype=object)[(random.random(300)[:, None] > proba.cumsum(axis=1)).sum(axis=1)]
-    result = mf.optimize(proba, y, "g_mean", classes=names, confusion="model")
+    result = mf.optimize(proba, y, "g_mean", classes=names, counting="model")
     for kind in (ConfusionDisplay, WeightsDisplay, RegionsDisplay, ReliabilityDisplay):
         kind.from_result(result).plot().figure_.savefig(tmp_path / "picture.svg")
     text = (tmp_path / "picture.svg").read_text(encoding="utf-8")

@@ -143,7 +143,7 @@ def test_hostile_names_stay_text(tmp_path):
     y = np.array(names, dtype=object)[(random.random(300)[:, None] > proba.cumsum(axis=1)).sum(axis=1)]
     groups = np.where(random.random(300) < 0.5, "</table><b>", "&amp;")
     result = mf.optimize(
-        proba, y, "g_mean", classes=names, sensitive_features={"<i>": groups}, confusion="model"
+        proba, y, "g_mean", classes=names, sensitive_features={"<i>": groups}, counting="model"
     )
     result.report(tmp_path / "report.html", title="<u>title</u>", made_by="metricfit fit </pre><script>")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -160,7 +160,7 @@ def test_two_three_and_many_classes_and_extra_decisions():
         y = (random.random(400)[:, None] > proba.cumsum(axis=1)).sum(axis=1)
         decisions = [*range(n), "review"] if n < 30 else None
         limits = ["coverage('review') <= 0.2"] if n < 30 else []
-        result = mf.optimize(proba, y, "accuracy", limits, decisions=decisions, confusion="model")
+        result = mf.optimize(proba, y, "accuracy", limits, decisions=decisions, counting="model")
         page = Page(html(result))
         assert ("regions" in page.ids) == (n < 30)
         assert ("Decisions that are not classes: review" in page.text) == (n < 30)
@@ -242,7 +242,7 @@ def test_no_metric_shows_its_underscores(name):
 def test_rates_by_group_are_those_of_a_class(data):
     decisions = [*data.classes, "review"]
     limits = ["coverage('review') <= 0.05", "recall('fraud').at(region='north') >= 0.5"]
-    options = {"decisions": decisions, "sensitive_features": data.X[["region"]], "confusion": "calibrated"}
+    options = {"decisions": decisions, "sensitive_features": data.X[["region"]], "counting": "calibrated"}
     result = mf.optimize(data.proba, data.y, "selective_accuracy", limits, **options)
     text = Page(html(result)).text
     assert "Selective accuracy" in text

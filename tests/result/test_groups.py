@@ -56,7 +56,7 @@ def test_frame_is_that_of_fairlearn():
 
 def test_default_metrics_are_what_is_compared():
     limits = [LIMIT, mf.equalized_odds("sex", given="region") <= 0.5]
-    result = mf.optimize(PROBA, Y, "accuracy", limits, sensitive_features=FRAME, confusion="model")
+    result = mf.optimize(PROBA, Y, "accuracy", limits, sensitive_features=FRAME, counting="model")
     frame = result.by_group(over="sex")
     shown = ["accuracy()", "coverage(0)", "coverage(1)", "recall(0)", "recall(1)"]
     assert frame["value"].columns.tolist() == shown
@@ -165,7 +165,7 @@ def test_rows_without_the_attribute_are_a_group():
     gaps = FRAME.assign(sex=FRAME["sex"].where(np.arange(len(Y)) % 3 > 0))
     limits = [mf.demographic_parity("sex") <= 0.02, mf.recall(1).at(sex=MISSING) >= 0.7]
     result = mf.optimize(
-        PROBA, Y, "accuracy", limits, sensitive_features=gaps[["sex"]], missing="cell", confusion="model"
+        PROBA, Y, "accuracy", limits, sensitive_features=gaps[["sex"]], missing="cell", counting="model"
     )
     assert [cell[0] for cell in result.policy.axes.cells.values] == [MISSING, "F", "M"]
     assert all(record.violation <= 1e-6 for record in result.constraints)
@@ -179,7 +179,7 @@ def test_rows_without_the_attribute_are_a_group():
 
 def test_unseen_values_get_the_rule_that_is_best_for_all_rows():
     limits = [LIMIT, mf.recall(1) >= 0.8]
-    how = {"confusion": "model", "method": "column_generation"}
+    how = {"counting": "model", "method": "column_generation"}
     policy = mf.optimize(
         PROBA, Y, "accuracy", limits, sensitive_features=FRAME[["sex"]], unseen="overall", **how
     ).policy
@@ -203,7 +203,7 @@ def test_layouts_of_the_overall_rule():
     proba = rng.dirichlet(np.ones(3), 300)
     y = np.array([rng.choice(3, p=p) for p in proba])
     limits = [mf.equalized_odds("group") <= 0.1]
-    how = {"sensitive_features": rng.integers(0, 2, 300), "confusion": "model", "unseen": "overall"}
+    how = {"sensitive_features": rng.integers(0, 2, 300), "counting": "model", "unseen": "overall"}
     policy = mf.optimize(proba, y, "accuracy", limits, **how).policy
     assert (policy.layout, policy.overall.layout) == ("full", "diagonal")
     assert (policy.decide(proba, np.full(300, 7)) == proba.argmax(axis=1)).all()
@@ -224,7 +224,7 @@ def test_a_limit_that_no_common_rule_keeps_is_left_out():
     limit = [mf.precision(1) >= 0.9, mf.coverage(1) >= 0.4]
     with pytest.warns(UserWarning, match="no single rule for all rows keeps the constraints precision"):
         policy = mf.optimize(
-            proba, y, "accuracy", limit, sensitive_features=group, unseen="overall", confusion="labels"
+            proba, y, "accuracy", limit, sensitive_features=group, unseen="overall", counting="labels"
         ).policy
     assert (policy.decide(proba, group) == y).all()
     assert len(set(policy.decide(proba, ["other"] * 100))) == 1
@@ -257,7 +257,7 @@ def test_classifier_takes_missing_and_unseen_values():
 
 def test_exports_decide_unseen_values_too():
     limits = [LIMIT, mf.recall(1) >= 0.8]
-    how = {"confusion": "model", "method": "column_generation", "unseen": "overall"}
+    how = {"counting": "model", "method": "column_generation", "unseen": "overall"}
     policy = mf.optimize(PROBA, Y, "accuracy", limits, sensitive_features=FRAME[["sex"]], **how).policy
     rule = policy.deterministic.otherwise
     assert rule is not None

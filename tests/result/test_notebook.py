@@ -31,7 +31,7 @@ def result():
     proba = random.dirichlet([1, 1], 300)
     y = np.where(random.random(300) < proba[:, 1], "<b>&", "a")
     return mf.optimize(
-        proba, y, "accuracy", [mf.recall("<b>&") >= 0.8], classes=["a", "<b>&"], confusion="model"
+        proba, y, "accuracy", [mf.recall("<b>&") >= 0.8], classes=["a", "<b>&"], counting="model"
     )
 
 

@@ -24,7 +24,7 @@ LIMITS = (mf.precision(1) >= 0.6, mf.coverage(2) <= 0.9)
 
 
 def solved(objective="g_mean", constraints=LIMITS, **options) -> Result:
-    return mf.optimize(PROBA, Y, objective, constraints, **{"confusion": "model", **options})
+    return mf.optimize(PROBA, Y, objective, constraints, **{"counting": "model", **options})
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_words(result):
 
 
 def test_counted_labels_claim_no_bound_but_tell_that_of_the_calibrated_problem():
-    result = solved(confusion="labels")
+    result = solved(counting="labels")
     assert result.bound == np.inf
     assert result.status == "searched"
     assert not result.certified

@@ -25,7 +25,7 @@ PROBA = RNG.dirichlet([1, 1, 1, 1], 3000)
 Y = (RNG.random((3000, 1)) > PROBA.cumsum(axis=1)).sum(axis=1)
 GROUP = RNG.integers(0, 3, 3000)
 LIMITS = [mf.precision(0) >= 0.5, mf.demographic_parity("group") <= 0.05]
-MODEL = {"confusion": "model", "sensitive_features": GROUP}
+MODEL = {"counting": "model", "sensitive_features": GROUP}
 
 
 def solve(**options):

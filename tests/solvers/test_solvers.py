@@ -55,7 +55,7 @@ class TestAttempts:
         random = np.random.default_rng(0)
         proba = random.dirichlet([2, 1, 0.7], 50)
         y = np.array([random.choice(3, p=p) for p in proba])
-        result = metricfit.optimize(proba, y, "g_mean", confusion="model", max_calls=30)
+        result = metricfit.optimize(proba, y, "g_mean", counting="model", max_calls=30)
         assert result.value > 0.3
 
 

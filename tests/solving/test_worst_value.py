@@ -27,7 +27,7 @@ def test_a_floor_that_only_an_undecided_class_keeps(confusion):
     with pytest.warns(
         WorstValueWarning, match=r"objective is 0.*keep precision\(2\) >= 0.95 leave the rate without"
     ):
-        result = mf.optimize(proba, y, "g_mean", [mf.precision(2) >= 0.95], confusion=confusion)
+        result = mf.optimize(proba, y, "g_mean", [mf.precision(2) >= 0.95], counting=confusion)
     assert result.value == 0
     assert np.isnan(result.constraints[0].value)
     made = result.policy.decide(proba)

@@ -168,7 +168,7 @@ def test_less_than_one_half_is_one_half():
 
 @pytest.mark.parametrize("confusion", ["calibrated", "model"])
 def test_probabilities_that_count_are_never_asked_for_less(confusion):
-    result = mf.optimize(PROBA[:1000], Y[:1000], "g_mean", [FLOOR], confusion=confusion, confidence=0.5)
+    result = mf.optimize(PROBA[:1000], Y[:1000], "g_mean", [FLOOR], counting=confusion, confidence=0.5)
     assert result.confidence.constraints[0].margin >= 0
     assert result.feasible
 

@@ -103,7 +103,7 @@ def test_result_tells_what_to_expect():
 def test_counted_is_the_policy_on_the_same_rows():
     proba, y, _ = rows(800)
     weight = np.random.default_rng(5).random(800)
-    result = mf.optimize(proba, y, "g_mean", "recall(1) >= 0.8", sample_weight=weight, confusion="model")
+    result = mf.optimize(proba, y, "g_mean", "recall(1) >= 0.8", sample_weight=weight, counting="model")
     chances = result.policy.decision_proba(proba)
     recalls = [np.average(chances[y == c, c], weights=weight[y == c]) for c in (0, 1)]
     assert result.counted.value == pytest.approx(np.sqrt(np.prod(recalls)))

@@ -14,7 +14,7 @@ from metricfit.commands.terminal.interrupt import kept
 from metricfit.explorer.asked import BadRequest
 from metricfit.explorer.door import served
 from metricfit.explorer.workbench import Workbench
-from metricfit.options import CONFUSIONS, Options, threads
+from metricfit.options import COUNTINGS, Options, threads
 from metricfit.problem import Problem
 
 
@@ -30,8 +30,8 @@ def arguments(parser: ArgumentParser) -> None:
     goal.add_argument("--minimize", metavar="TEXT", help="the same, for a metric of which lower is better")
     add_limits(parser)
     parser.add_argument(
-        "--confusion",
-        choices=CONFUSIONS,
+        "--counting",
+        choices=COUNTINGS,
         default="calibrated",
         help="how rows are counted at first; calibrated probabilities (default) are fastest",
     )
@@ -49,7 +49,7 @@ def run(options: Namespace) -> int:
         _check_side(goal, Problem.of(text))
     with blamed_on_text("--subject-to"):
         problem = Problem.of(text, options.subject_to)
-    bench = Workbench(rows_of(options), options.confusion, Options(tol=options.tol), threads(-1))
+    bench = Workbench(rows_of(options), options.counting, Options(tol=options.tol), threads(-1))
     try:
         explorer = served(problem, bench, options.port)
     except BadRequest as error:

@@ -152,7 +152,7 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
         f", {count(len(axes.cells), 'cell')} of {' x '.join(axes.cells.names)}" if axes.cells.names else ""
     )
     decisions = "" if axes.decisions == axes.classes else f", {count(axes.k, 'decision')}"
-    soft = ", probabilities as soft labels" if options.confusion == "model" else ""
+    soft = ", probabilities as soft labels" if options.counting == "model" else ""
     start = (
         ""
         if before is None
@@ -172,7 +172,7 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
         "" if before is None else summary.rates_table([("", before, result.confusion)]),
         summary.other_decisions(result.confusion),
         summary.constraints_table(problem.constraints, result, before) if problem.constraints else "",
-        _prices(problem, result, about=options.confusion == "labels"),
+        _prices(problem, result, about=options.counting == "labels"),
         f"  value   {number(result.value, 6)}{start}\n{summary.expected_text(result)}"
         f"  bound   {summary.bound_text(result)}\n"
         f"  status  {result.status}: {words.STATUS[result.status]}\n"

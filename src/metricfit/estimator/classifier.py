@@ -12,6 +12,7 @@ from metricfit.estimator.decider import Decider
 from metricfit.estimator.fitting import Fitted, fit_blocks, fit_rows
 from metricfit.estimator.inputs import seed_of
 from metricfit.estimator.parameters import check_parameters
+from metricfit.messages import renamed
 from metricfit.methods import Method
 from metricfit.oracles.dask.partitions import is_dask
 from metricfit.problem import ConstraintLike, ObjectiveLike
@@ -34,7 +35,7 @@ class MetricClassifier(Decider):
         Constraints to keep, for example ``[mf.precision("fraud") >= 0.9]``.
     method : str or Method, default="auto"
         How to solve, see `optimize`.
-    confusion : {"labels", "calibrated", "model"}, default="labels"
+    counting : {"labels", "calibrated", "model"}, default="labels"
         Count labels; or calibrate the probabilities on the labels and use them as soft labels; or use the probabilities
         as given as soft labels. With soft labels the bound is a proof, given that the probabilities are right.
     oracle : {"plugin", "retrain"}, default="plugin"
@@ -123,6 +124,7 @@ class MetricClassifier(Decider):
     array([1, 0, 0, 0, 1])
     """
 
+    @renamed(confusion="counting")
     def __init__(
         self,
         estimator: Any,
@@ -130,7 +132,7 @@ class MetricClassifier(Decider):
         constraints: ConstraintLike | Iterable[ConstraintLike] = (),
         *,
         method: str | Method = "auto",
-        confusion: Literal["labels", "calibrated", "model"] = "labels",
+        counting: Literal["labels", "calibrated", "model"] = "labels",
         oracle: Literal["plugin", "retrain"] = "plugin",
         cv: Any = 5,
         decisions: Iterable[object] | None = None,
@@ -152,7 +154,7 @@ class MetricClassifier(Decider):
         self.objective = objective
         self.constraints = constraints
         self.method = method
-        self.confusion = confusion
+        self.counting = counting
         self.oracle = oracle
         self.cv = cv
         self.decisions = decisions

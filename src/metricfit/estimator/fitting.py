@@ -82,7 +82,7 @@ def fit_rows(
     rows = TrainingRows.of(clf, X, y, features, sample_weight)
     problem = Problem.of(clf.objective, clf.constraints)
     check_problem(
-        problem, rows.axes, clf.method, rows.y, rows.cells, rows.weights, soft=clf.confusion == "model"
+        problem, rows.axes, clf.method, rows.y, rows.cells, rows.weights, soft=clf.counting == "model"
     )
     if clf.oracle == "retrain":
         return _retrained(clf, rows, problem, features, seed)
@@ -185,10 +185,10 @@ def _confirmed(
     tuned = judged(held_out.rows, held_out.proba, weights)
     test = judged(kept, class_proba(model, others.X, rows.classes), others.weights)
     if level <= EVEN:  # folds of the rows that the model has not seen
-        oracle = PluginOracle(test, clf.confusion, threads(clf.n_jobs))
+        oracle = PluginOracle(test, clf.counting, threads(clf.n_jobs))
         result = confirmed_by_folds(problem, oracle, _options(clf, seed))
     else:
-        oracle = PluginOracle(tuned, clf.confusion, threads(clf.n_jobs))
+        oracle = PluginOracle(tuned, clf.counting, threads(clf.n_jobs))
         result = confirmed(problem, oracle, test, float(level), _options(clf, seed))
     return Fitted(model, rows.classes, result, held_out)
 
@@ -222,7 +222,7 @@ def _tuned(
         sensitive_features=features,
         sample_weight=weights,
         method=clf.method,
-        confusion=clf.confusion,
+        counting=clf.counting,
         blind=clf.blind,
         missing=clf.missing,
         unseen=clf.unseen,

@@ -44,7 +44,7 @@ def check_parameters(classifier: Any) -> None:
         raise ValueError(
             "confidence is not supported with blind=True; leave one of them out and see result_.expected"
         )
-    check_options(classifier.tol, classifier.max_calls, classifier.max_seconds, classifier.confusion)
+    check_options(classifier.tol, classifier.max_calls, classifier.max_seconds, classifier.counting)
     threads(classifier.n_jobs)
 
 
@@ -56,7 +56,7 @@ def _check_retrain(classifier: Any) -> None:
             f"{classifier.estimator!r}"
         )
     asked = {
-        "confusion": ("labels", classifier.confusion),
+        "counting": ("labels", classifier.counting),
         "blind": (False, classifier.blind),
         "missing": ("error", classifier.missing),
         "unseen": ("error", classifier.unseen),

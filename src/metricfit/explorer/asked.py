@@ -13,13 +13,13 @@ from metricfit.functions.binding import Binding
 from metricfit.messages import brief, unknown
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.metrics.text.parse import character_of
-from metricfit.options import CONFUSIONS
+from metricfit.options import COUNTINGS
 from metricfit.oracles.base import Counting
 from metricfit.problem import Problem
 
 MOST_CONSTRAINTS = 50
 MOST_LEVELS = 200
-FIELDS = {"objective", "constraints", "confusion", "expect", "trade", "levels"}
+FIELDS = {"objective", "constraints", "counting", "expect", "trade", "levels"}
 
 
 class BadRequest(ValueError):
@@ -66,10 +66,10 @@ class Asked:
             if not isinstance(constraint, Constraint):
                 raise BadRequest(f"'{constraint}' has no limit; write {constraint} >= 0.9, say", where)
             constraints.append(constraint)
-        counted = body.get("confusion") or kind
-        if counted not in CONFUSIONS:
+        counted = body.get("counting") or kind
+        if counted not in COUNTINGS:
             raise BadRequest(
-                f"confusion must be one of {', '.join(CONFUSIONS)}; got {brief(counted)}", "confusion"
+                f"counting must be one of {', '.join(COUNTINGS)}; got {brief(counted)}", "counting"
             )
         expect = body.get("expect", False)
         if not isinstance(expect, bool):

@@ -52,7 +52,7 @@ def offered(bench: Workbench, problem: Problem) -> dict[str, Any]:
             for text, sense, words in LIMITS
             if "{over}" not in text or axes.cells.names
         ],
-        "confusion": bench.kind,
+        "counting": bench.kind,
         "start": {
             "objective": str(problem.objective),
             "constraints": [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from metricfit.data.rows import Rows
 from metricfit.explorer.asked import Asked
 from metricfit.explorer.workbench import Workbench
+from metricfit.messages import renamed
 from metricfit.options import Options, check_options, threads
 from metricfit.oracles.base import Counting
 from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 NEEDED = 'the explorer needs Starlette and uvicorn: pip install "metricfit[explore]"'
 
 
+@renamed(confusion="counting")
 def explore(
     proba: Any,
     y: Any,
@@ -28,7 +30,7 @@ def explore(
     decisions: Iterable[object] | None = None,
     sensitive_features: Any = None,
     sample_weight: Any = None,
-    confusion: Counting = "calibrated",
+    counting: Counting = "calibrated",
     tol: float = 1e-4,
     n_jobs: int | None = None,
     port: int = 0,
@@ -45,7 +47,7 @@ def explore(
         As in `optimize`; arrays in memory.
     objective, constraints
         The initial problem of the page.
-    confusion : {"calibrated", "labels", "model"}, default="calibrated"
+    counting : {"calibrated", "labels", "model"}, default="calibrated"
         How rows are counted at first; the page can change it. Unlike in `optimize`, the default is calibrated
         probabilities, because sliders need values that are smooth and monotone in every limit, and fast solves.
     port : int
@@ -69,7 +71,7 @@ def explore(
     >>> explorer
     Explorer(stopped)
     """
-    check_options(tol, None, None, confusion)
+    check_options(tol, None, None, counting)
     problem, options = Problem.of(objective, constraints), Options(tol=tol)
     rows = Rows.of(
         proba,
@@ -79,7 +81,7 @@ def explore(
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
     )
-    explorer = served(problem, Workbench(rows, confusion, options, threads(n_jobs)), port)
+    explorer = served(problem, Workbench(rows, counting, options, threads(n_jobs)), port)
     if open_browser:
         explorer.open()
     return explorer

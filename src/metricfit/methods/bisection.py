@@ -56,7 +56,7 @@ class Bisection(Pruned):
     >>> import metricfit as mf
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
     >>> few, y = [mf.coverage(1) <= 0.25], [0, 0, 1, 1]
-    >>> result = mf.optimize(proba, y, "f_beta(1, 1)", few, method="bisection", confusion="model")
+    >>> result = mf.optimize(proba, y, "f_beta(1, 1)", few, method="bisection", counting="model")
     >>> result.status, result.feasible
     ('optimal', True)
     >>> round(mf.optimize(proba, y, "f_beta(1, 1)", few, method="bisection").value, 4)

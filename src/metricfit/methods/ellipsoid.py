@@ -51,7 +51,7 @@ class Ellipsoid(Pruned):
     >>> import numpy as np
     >>> import metricfit as mf
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
-    >>> result = mf.optimize(proba, [0, 0, 1, 1], "h_mean", method="ellipsoid", confusion="model")
+    >>> result = mf.optimize(proba, [0, 0, 1, 1], "h_mean", method="ellipsoid", counting="model")
     >>> result.status, result.certified
     ('optimal', True)
     """

@@ -79,7 +79,7 @@ class OracleBase(ABC):
     n_rows : int or None
         The number of rows, if it is known.
     calibrates : bool
-        Whether the problem is to be solved on calibrated probabilities (``confusion="calibrated"``).
+        Whether the problem is to be solved on calibrated probabilities (``counting="calibrated"``).
     calibration : Calibration or None
         The calibration of the model's probabilities before rules are applied; None if they are used as given.
     report : Report or None
@@ -114,7 +114,7 @@ class OracleBase(ABC):
 
     @property
     def counting(self) -> Counting:
-        """How the confusion of a rule is counted, as ``confusion=`` names it."""
+        """How the confusion of a rule is counted, as ``counting=`` names it."""
         return "calibrated" if self.calibrates else "model" if self.exact else "labels"
 
     def many(self, losses: Sequence[FloatArray], layout: Layout) -> list[Vertex]:

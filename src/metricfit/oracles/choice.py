@@ -23,7 +23,7 @@ def oracle_for(
     decisions: Iterable[object] | None = None,
     sensitive_features: Any = None,
     sample_weight: Any = None,
-    confusion: Counting = "labels",
+    counting: Counting = "labels",
     threads: int = 1,
     blind: bool = False,
     missing: str = "error",
@@ -33,7 +33,7 @@ def oracle_for(
 
     Parameters
     ----------
-    proba, y, classes, decisions, sensitive_features, sample_weight, confusion, blind, missing
+    proba, y, classes, decisions, sensitive_features, sample_weight, counting, blind, missing
         As in `metricfit.optimize`.
     threads : int
         Number of threads that share a pass.
@@ -72,7 +72,7 @@ def oracle_for(
             if value is not None:
                 raise ValueError(f"{name} must be None: mf.scores(...) names the columns; pass them there")
         if far:
-            return ChunkedOracle(ChunkedRows(proba, decisions, settings), confusion, threads)
+            return ChunkedOracle(ChunkedRows(proba, decisions, settings), counting, threads)
         classes = proba.classes
         proba, y, sensitive_features, sample_weight, *_ = proba.arrays(missing)
     if y is None:
@@ -90,11 +90,11 @@ def oracle_for(
                 sample_weight=sample_weight,
                 settings=settings,
             ),
-            confusion,
+            counting,
         )
     if far:
         source = MappedArray(proba, y, sensitive_features, sample_weight, classes)
-        return ChunkedOracle(ChunkedRows(source, decisions, settings), confusion, threads)
+        return ChunkedOracle(ChunkedRows(source, decisions, settings), counting, threads)
     rows = Rows.of(
         proba,
         y,
@@ -105,7 +105,7 @@ def oracle_for(
         blind=blind,
         missing=missing,
     )
-    return PluginOracle(rows, confusion, threads, settings=settings)
+    return PluginOracle(rows, counting, threads, settings=settings)
 
 
 def is_large(nbytes: int, settings: Settings = TUNED) -> bool:

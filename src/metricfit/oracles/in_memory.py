@@ -30,7 +30,7 @@ class PluginOracle(OracleBase):
     ----------
     rows : Rows
         The checked data.
-    confusion : {"labels", "calibrated", "model"}
+    counting : {"labels", "calibrated", "model"}
         Count labels, or use the probabilities as soft labels, as given ("model") or after calibration. With soft labels
         the rule is exactly optimal over all randomised classifiers on these rows.
     threads : int
@@ -56,17 +56,17 @@ class PluginOracle(OracleBase):
     def __init__(
         self,
         rows: Rows,
-        confusion: Counting = "labels",
+        counting: Counting = "labels",
         threads: int = 1,
         calibration: Calibration | None = None,
         report: Report | None = None,
         settings: Settings = TUNED,
         calibrating: CalibrationSettings = SETTINGS,
     ) -> None:
-        if confusion not in get_args(Counting):
-            raise ValueError(f"confusion must be 'labels', 'calibrated' or 'model', got {confusion!r}")
+        if counting not in get_args(Counting):
+            raise ValueError(f"counting must be 'labels', 'calibrated' or 'model', got {counting!r}")
         self.rows, self.axes, self.threads = rows, rows.axes, threads
-        self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
+        self.exact, self.calibrates = counting != "labels", counting == "calibrated"
         self.n_rows = len(rows)
         self.calibration, self.report = calibration, report
         self.settings, self.calibrating = settings, calibrating

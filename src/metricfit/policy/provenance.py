@@ -3,7 +3,7 @@
 The keys are all optional; values are strings, numbers or lists of these:
 
 - ``objective``, ``direction`` ("maximize" or "minimize"), ``constraints``: as text that `metricfit.parse` reads;
-- ``confusion``, ``calibration``, ``confidence``, ``method``, ``status``, ``rows``, ``classes``, ``metricfit`` (the
+- ``counting``, ``calibration``, ``confidence``, ``method``, ``status``, ``rows``, ``classes``, ``metricfit`` (the
   version);
 - ``reached``: the objective, then the metric of each constraint, on the rows that decisions were tuned on;
 - ``expected``, ``expected_low``, ``expected_high``: the same on new rows, with the ends of their 95 % intervals;

@@ -40,7 +40,7 @@ class Result:
         is known.
     certified : bool
         Whether the bound is a proof for all randomised classifiers on these rows, given that the probabilities are
-        right: with ``confusion="calibrated"`` the calibrated ones, with ``"model"`` the model's own.
+        right: with ``counting="calibrated"`` the calibrated ones, with ``"model"`` the model's own.
     status : {"optimal", "searched", "stalled", "max_calls", "max_seconds", "stopped"}
         Why the method ended: the gap is proven to be at most ``tol``; a search without proof ended by itself; no
         progress was possible before the gap closed; a budget was used up; the callback or Ctrl-C stopped it.
@@ -74,7 +74,7 @@ class Result:
     --------
     >>> import metricfit as mf
     >>> data = mf.datasets.make_fraud_triage(n_rows=1000, random_state=0)
-    >>> result = mf.optimize(data.proba, data.y, "g_mean", [mf.recall("fraud") >= 0.8], confusion="model")
+    >>> result = mf.optimize(data.proba, data.y, "g_mean", [mf.recall("fraud") >= 0.8], counting="model")
     >>> result.status, result.certified, result.gap <= 1e-4, result.feasible
     ('optimal', True, True, True)
     >>> result.to_frame()["limit"].to_dict()
@@ -162,7 +162,7 @@ class Result:
         >>> import tempfile, pathlib
         >>> import metricfit as mf
         >>> data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
-        >>> result = mf.optimize(data.proba, data.y, "g_mean", confusion="model")
+        >>> result = mf.optimize(data.proba, data.y, "g_mean", counting="model")
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     result.report(pathlib.Path(folder) / "report.html")
         ...     "g_mean" in (pathlib.Path(folder) / "report.html").read_text(encoding="utf-8")
@@ -196,7 +196,7 @@ class Result:
         >>> import metricfit as mf
         >>> proba = [[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4], [0.3, 0.7]]
         >>> result = mf.optimize(
-        ...     proba, [0, 1, 1, 0, 1, 1], "balanced_accuracy", sensitive_features=["a", "b"] * 3, confusion="labels")
+        ...     proba, [0, 1, 1, 0, 1, 1], "balanced_accuracy", sensitive_features=["a", "b"] * 3, counting="labels")
         >>> frame = result.by_group("recall(1)")
         >>> frame["rows"]["recall(1)"].tolist(), frame["before"]["recall(1)"].tolist()
         ([2.0, 2.0], [0.5, 1.0])

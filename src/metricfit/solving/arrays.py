@@ -12,7 +12,7 @@ import numpy as np
 from metricfit.data.attributes import UNSEEN_RULES
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
-from metricfit.messages import unknown
+from metricfit.messages import renamed, unknown
 from metricfit.methods import Method, Record
 from metricfit.metrics import Constraint
 from metricfit.options import Options, check_options, check_switches, threads
@@ -33,6 +33,7 @@ from metricfit.trust.confidence.confirmation import check_confidence
 from metricfit.trust.held_out import frozen_share, kept_apart
 
 
+@renamed(confusion="counting")
 def optimize(
     proba: Any,
     y: Any,
@@ -44,7 +45,7 @@ def optimize(
     sensitive_features: Any = None,
     sample_weight: Any = None,
     method: str | Method = "auto",
-    confusion: Counting = "labels",
+    counting: Counting = "labels",
     oracle: Literal["plugin"] | Oracle = "plugin",
     blind: bool = False,
     missing: Literal["error", "cell"] = "error",
@@ -86,7 +87,7 @@ def optimize(
         Weights >= 0.
     method : str or Method, default="auto"
         ``"auto"``, or the name of a method.
-    confusion : {"labels", "calibrated", "model"}, default="labels"
+    counting : {"labels", "calibrated", "model"}, default="labels"
         Count labels; or calibrate the probabilities on the labels and use them as soft labels; or use the probabilities
         as given as soft labels. With soft labels the bound is a proof, given that the probabilities are right.
     oracle : "plugin" or an oracle, default="plugin"
@@ -147,12 +148,12 @@ def optimize(
     >>> data = mf.datasets.make_fraud_triage(n_rows=2000, random_state=0)
     >>> limits = [mf.precision("fraud") >= 0.8, mf.demographic_parity(over="region") <= 0.05]
     >>> result = mf.optimize(
-    ...     data.proba, data.y, "g_mean", limits, sensitive_features=data.X[["region"]], confusion="calibrated")
+    ...     data.proba, data.y, "g_mean", limits, sensitive_features=data.X[["region"]], counting="calibrated")
     >>> result.feasible, result.certified, [record.name for record in result.constraints]
     (True, True, ["precision('fraud') >= 0.8", "demographic_parity(over='region') <= 0.05"])
     """
     problem = Problem.of(objective, constraints)
-    check_options(tol, max_calls, max_seconds, confusion)
+    check_options(tol, max_calls, max_seconds, counting)
     check_switches(expect=expect, blind=blind)
     check_confidence(confidence)
     if unseen not in UNSEEN_RULES:
@@ -170,7 +171,7 @@ def optimize(
         decisions=decisions,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
-        confusion=confusion,
+        counting=counting,
         threads=threads(n_jobs),
         blind=blind,
         missing=missing,

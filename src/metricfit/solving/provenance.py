@@ -42,7 +42,7 @@ def provenance_of(problem: Problem, oracle: OracleBase, result: Result) -> dict[
         "objective": str(problem.objective),
         "direction": "maximize" if problem.sign < 0 else "minimize",
         "constraints": [str(constraint) for constraint in problem.constraints],
-        "confusion": oracle.counting,
+        "counting": oracle.counting,
         "calibration": "none" if result.calibration is None else result.calibration.family,
         "method": result.method,
         "status": result.status,

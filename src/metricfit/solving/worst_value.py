@@ -90,9 +90,7 @@ def warn_if_worst(problem: Problem, oracle: OracleBase, result: Result) -> None:
     other = result.calibrated
     told = ""
     if other is not None and not np.isclose(other.value, result.value):
-        told = (
-            f", or use confusion='calibrated' ({other.value:.3f} if the calibrated probabilities are right)"
-        )
+        told = f", or use counting='calibrated' ({other.value:.3f} if the calibrated probabilities are right)"
     warn(
         f"the objective is {result.value:g}, and could not be worse: the only policies found that keep "
         f"{' and '.join(empty)} leave the rate without rows, such as the precision of a class that is never decided. "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
+from metricfit.messages import renamed
 from metricfit.methods import Method, Record
 from metricfit.options import Options, check_options, check_switches, threads
 from metricfit.oracles.base import Counting
@@ -16,6 +17,7 @@ from metricfit.tradeoff.points import Frontier
 from metricfit.tradeoff.trace import trace
 
 
+@renamed(confusion="counting")
 def frontier(
     proba: Any,
     y: Any,
@@ -29,7 +31,7 @@ def frontier(
     sensitive_features: Any = None,
     sample_weight: Any = None,
     method: str | Method = "auto",
-    confusion: Counting = "labels",
+    counting: Counting = "labels",
     blind: bool = False,
     missing: Literal["error", "cell"] = "error",
     expect: bool = False,
@@ -61,7 +63,7 @@ def frontier(
         the loosest that matters to the strictest that can be kept.
     constraints : list of Constraint or str
         Constraints that every level keeps.
-    classes, decisions, sensitive_features, sample_weight, method, confusion, blind, missing
+    classes, decisions, sensitive_features, sample_weight, method, counting, blind, missing
         As in `optimize`.
     tol, n_jobs, random_state, start, verbose
         As in `optimize`; the first level that is solved begins at ``start``.
@@ -82,7 +84,7 @@ def frontier(
     >>> import metricfit as mf
     >>> data = mf.datasets.make_fraud_triage(n_rows=2000, random_state=0)
     >>> front = mf.frontier(
-    ...     data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.7, 0.9], confusion="model"
+    ...     data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.7, 0.9], counting="model"
     ... )
     >>> values = [point.result.value for point in front]
     >>> values == sorted(values, reverse=True)
@@ -90,7 +92,7 @@ def frontier(
     """
     problem = Problem.of(objective, constraints)
     traded = traded_constraints(constraint)
-    check_options(tol, max_calls, max_seconds, confusion)
+    check_options(tol, max_calls, max_seconds, counting)
     check_switches(expect=expect, blind=blind)
     options = Options(method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
     oracle = oracle_for(
@@ -100,7 +102,7 @@ def frontier(
         decisions=decisions,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
-        confusion=confusion,
+        counting=counting,
         threads=threads(n_jobs),
         blind=blind,
         missing=missing,

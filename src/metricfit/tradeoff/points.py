@@ -35,7 +35,7 @@ class Point:
     >>> import metricfit as mf
     >>> proba, y = [[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]], [0, 1, 1]
     >>> rare = [mf.coverage(1) <= 0.25]
-    >>> front = mf.frontier(proba, y, "accuracy", mf.recall(1), [0.2, 0.9], constraints=rare, confusion="model")
+    >>> front = mf.frontier(proba, y, "accuracy", mf.recall(1), [0.2, 0.9], constraints=rare, counting="model")
     >>> [(point.level, round(point.value, 2) if point.feasible else None) for point in front]
     [(0.2, 0.7), (0.9, None)]
     """
@@ -84,7 +84,7 @@ class Frontier:
     --------
     >>> import metricfit as mf
     >>> data = mf.datasets.make_fraud_triage(n_rows=1000, random_state=0)
-    >>> front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.7, 0.9], confusion="model")
+    >>> front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.7, 0.9], counting="model")
     >>> len(front), front.to_frame()["value"].is_monotonic_decreasing
     (3, True)
     >>> front[2].result.policy.decide(data.proba).shape
@@ -126,7 +126,7 @@ class Frontier:
         --------
         >>> import metricfit as mf
         >>> data = mf.datasets.make_fraud_triage(n_rows=1000, random_state=0)
-        >>> front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.7, 0.8], confusion="model")
+        >>> front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.7, 0.8], counting="model")
         >>> front.to_frame()["level"].tolist()
         [0.7, 0.8]
         """

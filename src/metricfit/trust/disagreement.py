@@ -25,7 +25,7 @@ def warn_if_refuted(oracle: OracleBase) -> None:
         said = f"{what} {worst.direction}{where} (p = {worst.p_value:.1g})"
         warn(
             f"the labels refute the probabilities: {said}. Values and bounds hold only if the probabilities are right; "
-            "use confusion='calibrated', which sets them right by the labels first",
+            "use counting='calibrated', which sets them right by the labels first",
             CalibrationWarning,
         )
 
@@ -40,7 +40,7 @@ def warn_if_labels_disagree(result: Any) -> None:
         if not counted.low <= record.value <= counted.high and counted.low < counted.high:
             warn(
                 f"{record.name}: calibrated probabilities say {record.value:.3f}, the labels of the same rows "
-                f"{counted.value:.3f} [{counted.low:.3f}, {counted.high:.3f}]. Use confusion='labels', where the "
+                f"{counted.value:.3f} [{counted.low:.3f}, {counted.high:.3f}]. Use counting='labels', where the "
                 "labels have the last word",
                 CalibrationWarning,
             )

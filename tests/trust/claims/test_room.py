@@ -88,7 +88,7 @@ def test_a_policy_can_be_asked_for_room():
         groups = {"group": np.array(["a", "b", "c"])[rows.cells]}
         limits = [room >= least]
         return mf.optimize(
-            rows.proba, rows.labels, "accuracy", limits, sensitive_features=groups, confusion="model"
+            rows.proba, rows.labels, "accuracy", limits, sensitive_features=groups, counting="model"
         )
 
     assert keeping(0.02).constraints[0].value >= 0.02 - 1e-6

@@ -297,7 +297,7 @@ def test_a_limit_on_single_entries_that_is_kept_anyway(limit, confusion):
     random = np.random.default_rng(0)
     y = random.integers(0, 3, 400)
     proba = 0.6 * random.dirichlet([1, 1, 1], 400) + 0.4 * np.eye(3)[y]
-    result = mf.optimize(proba, y, "accuracy", [limit], confidence=0.95, confusion=confusion)
+    result = mf.optimize(proba, y, "accuracy", [limit], confidence=0.95, counting=confusion)
     made = mf.Confusion.from_predictions(y, result.policy.decide(proba, randomize="never"), classes=[0, 1, 2])
     record = mf.parse(limit)
     assert record.metric(made) < record.limit

@@ -106,7 +106,7 @@ def test_one_rate_within_two_limits_is_confirmed_wherever_it_is(true_rows):
 def test_calibrated_limits_hold_in_the_fit_too(true_rows):
     proba, y = true_rows(1, 1500)
     limits = [mf.coverage(1) >= 0.25, mf.coverage(1) <= 0.35]
-    result = mf.optimize(proba, y, "g_mean", limits, confidence=0.95, confusion="calibrated")
+    result = mf.optimize(proba, y, "g_mean", limits, confidence=0.95, counting="calibrated")
     assert result.feasible
 
 

@@ -28,6 +28,7 @@ ALSO_CALLED = MappingProxyType(
         "--sensitive-features": "--attribute",
         "--group": "--attribute",
         "--sample-weight": "--weight",
+        "--confusion": "--counting",
     }
 )
 

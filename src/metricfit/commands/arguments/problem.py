@@ -17,7 +17,7 @@ from metricfit.messages import several
 from metricfit.methods import METHODS, choose
 from metricfit.metrics import Constraint, Metric, parse
 from metricfit.metrics.rates import Named
-from metricfit.options import CONFUSIONS, Options
+from metricfit.options import COUNTINGS, Options
 from metricfit.oracles import Rows
 from metricfit.oracles.base import OracleBase
 from metricfit.oracles.choice import oracle_for
@@ -74,8 +74,8 @@ def add_problem(parser: ArgumentParser) -> None:
         help=f"how to search: auto (default), {', '.join(METHODS)}",
     )
     parser.add_argument(
-        "--confusion",
-        choices=CONFUSIONS,
+        "--counting",
+        choices=COUNTINGS,
         default="labels",
         help="count labels (default), or soft labels, with which the bound is a proof: probabilities calibrated on the "
         "labels, or the model's probabilities as given",
@@ -125,7 +125,7 @@ def oracle_of(options: Namespace) -> OracleBase:
         decisions = distinct_labels(named, "the list") if named else None
     with reading(options.scores):
         missing = getattr(options, "missing", "error")
-        return oracle_for(table, None, decisions=decisions, confusion=options.confusion, missing=missing)
+        return oracle_for(table, None, decisions=decisions, counting=options.counting, missing=missing)
 
 
 def rows_of(options: Namespace) -> Rows:

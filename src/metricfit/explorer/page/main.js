@@ -16,7 +16,7 @@ const running = { solve: null, later: null, pending: false, timer: 0, since: 0 }
 const request = () => ({
   objective: asked.objective,
   constraints: asked.limits.map((one) => `${one.metric} ${one.sense} ${one.limit}`),
-  confusion: asked.kind,
+  counting: asked.kind,
 });
 
 function state(text, kind = "") {
@@ -260,7 +260,7 @@ async function begin() {
   const known = setup.objectives.some((one) => one.text === start.objective);
   $("objective").value = known ? start.objective : OWN;
   $("objective-text").value = start.objective;
-  $("kind").value = asked.kind = setup.confusion;
+  $("kind").value = asked.kind = setup.counting;
   asked.objective = start.objective;
   asked.limits = start.constraints;
   const ofObjective = [["{c}", "objective-class-field"], [OWN, "objective-text-field"]];

@@ -146,7 +146,7 @@ class DaskOracle(OracleBase):
     ----------
     rows : DaskRows
         The checked blocks.
-    confusion : {"labels", "calibrated", "model"}
+    counting : {"labels", "calibrated", "model"}
         Count labels, or use the probabilities as soft labels, to be calibrated first or as they are.
 
     Attributes
@@ -165,9 +165,9 @@ class DaskOracle(OracleBase):
             [0. , 0.5]]])
     """
 
-    def __init__(self, rows: DaskRows, confusion: Counting = "labels") -> None:
+    def __init__(self, rows: DaskRows, counting: Counting = "labels") -> None:
         self.rows, self.axes, self.passes = rows, rows.axes, 2
-        self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
+        self.exact, self.calibrates = counting != "labels", counting == "calibrated"
         self.n_rows = rows.n_rows
         self.counts, self.totals, self._soft_sums = rows.total(margins_of, len(rows.axes.cells), rows.axes.n)
         self.weight = float(self.totals.sum())

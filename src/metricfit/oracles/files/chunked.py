@@ -138,7 +138,7 @@ class ChunkedOracle(OracleBase):
     ----------
     rows : ChunkedRows
         The data; the first pass checks its probabilities.
-    confusion : {"labels", "calibrated", "model"}
+    counting : {"labels", "calibrated", "model"}
         Count labels, or use the probabilities as soft labels, to be calibrated first or as they are.
     threads : int
         Number of threads that share a block.
@@ -164,9 +164,9 @@ class ChunkedOracle(OracleBase):
     2
     """
 
-    def __init__(self, rows: ChunkedRows, confusion: Counting = "labels", threads: int = 1) -> None:
+    def __init__(self, rows: ChunkedRows, counting: Counting = "labels", threads: int = 1) -> None:
         self.rows, self.axes, self.threads = rows, rows.axes, threads
-        self.exact, self.calibrates = confusion != "labels", confusion == "calibrated"
+        self.exact, self.calibrates = counting != "labels", counting == "calibrated"
         self.n_rows = len(rows)
         self.total, self.passes = float(rows.totals.sum()), 1
         wanted, start = fractions(rows.counts, rows.settings), 0

@@ -39,7 +39,7 @@ def about(result: Result) -> list[tuple[str, str]]:
         facts.append(("cells", f"{len(axes.cells)} of {' x '.join(axes.cells.names)}"))
     if origin is not None:
         kind, seed = origin.oracle.counting, origin.options.random_state
-        facts.append(("confusion", f"{kind}: {COUNTED[kind]}"))
+        facts.append(("counting", f"{kind}: {COUNTED[kind]}"))
         facts.append(("tolerance", f"{origin.options.tol:g}"))
         facts.append(("seed", "none given; nothing was random" if seed is None else str(seed)))
     calls = count(result.n_oracle_calls, "oracle call")
@@ -72,7 +72,7 @@ def optimize_call(problem: Problem, kind: Counting, axes: Axes, more: Sequence[s
         proba,
         y,
         'g_mean()',
-        confusion='labels',
+        counting='labels',
         tol=0.01,
     )
     """
@@ -84,7 +84,7 @@ def optimize_call(problem: Problem, kind: Counting, axes: Axes, more: Sequence[s
         given.append(f"decisions={list(axes.decisions)!r}")
     if axes.cells.names:
         given.append(f"sensitive_features=data[{list(axes.cells.names)!r}]")
-    lines = [f"    {one}," for one in (*given, f"confusion={kind!r}", *more)]
+    lines = [f"    {one}," for one in (*given, f"counting={kind!r}", *more)]
     return "\n".join(["import metricfit as mf", "", "result = mf.optimize(", *lines, ")"])
 
 

@@ -47,7 +47,7 @@ class AchievableDisplay(Display):
     >>> import metricfit as mf
     >>> from metricfit.report import AchievableDisplay
     >>> data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
-    >>> result = mf.optimize(data.proba, data.y, "g_mean", confusion="model")
+    >>> result = mf.optimize(data.proba, data.y, "g_mean", counting="model")
     >>> display = AchievableDisplay.from_result(result, mf.recall("fraud"), mf.recall("legit"))
     >>> bool((display.edge.max(axis=0) > 0.99).all())
     True

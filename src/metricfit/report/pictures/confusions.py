@@ -35,7 +35,7 @@ class ConfusionDisplay(Display):
     >>> import metricfit as mf
     >>> from metricfit.report import ConfusionDisplay
     >>> data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
-    >>> result = mf.optimize(data.proba, data.y, "g_mean", confusion="model")
+    >>> result = mf.optimize(data.proba, data.y, "g_mean", counting="model")
     >>> display = ConfusionDisplay.from_result(result)
     >>> display.panels
     2

@@ -35,7 +35,7 @@ class ConvergenceDisplay(Display):
     >>> import metricfit as mf
     >>> from metricfit.report import ConvergenceDisplay
     >>> data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
-    >>> result = mf.optimize(data.proba, data.y, "g_mean", confusion="model")
+    >>> result = mf.optimize(data.proba, data.y, "g_mean", counting="model")
     >>> bool(ConvergenceDisplay.from_result(result).calls[-1] == result.n_oracle_calls)
     True
     """

@@ -36,7 +36,7 @@ class FrontierDisplay(Display):
     >>> import metricfit as mf
     >>> from metricfit.report import FrontierDisplay
     >>> data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
-    >>> front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.6], confusion="model")
+    >>> front = mf.frontier(data.proba, data.y, "g_mean", mf.precision("fraud"), [0.5, 0.6], counting="model")
     >>> FrontierDisplay.from_frontier(front).frontier is front
     True
     """

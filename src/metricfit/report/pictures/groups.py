@@ -47,7 +47,7 @@ class GroupsDisplay(Display):
     >>> from metricfit.report import GroupsDisplay
     >>> data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
     >>> result = mf.optimize(
-    ...     data.proba, data.y, "g_mean", sensitive_features=data.X[["region"]], confusion="model"
+    ...     data.proba, data.y, "g_mean", sensitive_features=data.X[["region"]], counting="model"
     ... )
     >>> GroupsDisplay.from_result(result, decision="fraud").groups
     ('east', 'north', 'south', 'west')

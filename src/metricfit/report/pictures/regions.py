@@ -38,7 +38,7 @@ class RegionsDisplay(PolicyDisplay):
     >>> random = np.random.default_rng(0)
     >>> proba = random.dirichlet([1, 1, 1], 300)
     >>> y = [random.choice(3, p=row) for row in proba]
-    >>> result = mf.optimize(proba, y, "g_mean", confusion="model")
+    >>> result = mf.optimize(proba, y, "g_mean", counting="model")
     >>> RegionsDisplay.from_result(result).panels
     1
     """

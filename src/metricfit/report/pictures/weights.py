@@ -82,7 +82,7 @@ class WeightsDisplay(PolicyDisplay):
     >>> import metricfit as mf
     >>> from metricfit.report import WeightsDisplay
     >>> data = mf.datasets.make_fraud_triage(n_rows=500, random_state=0)
-    >>> result = mf.optimize(data.proba, data.y, "g_mean", confusion="model")
+    >>> result = mf.optimize(data.proba, data.y, "g_mean", counting="model")
     >>> len(WeightsDisplay.from_result(result).rules) == result.policy.n_rules
     True
     """
