@@ -196,7 +196,7 @@ def test_arguments_are_those_of_the_contract():
         "sensitive_features",
         "sample_weight",
         "method",
-        "confusion",
+        "counting",
         "oracle",
         "blind",
         "missing",
