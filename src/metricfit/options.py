@@ -64,7 +64,7 @@ def check_options(
     if max_seconds is not None and (not _is(max_seconds, Real) or not max_seconds > 0):
         raise ValueError(f"max_seconds must be a positive number or None, got {max_seconds!r}")
     if counting not in COUNTINGS:
-        raise ValueError(f"counting must be 'labels', 'calibrated' or 'model', got {counting!r}")
+        raise ValueError(f"counting must be one of {', '.join(map(repr, COUNTINGS))}; got {counting!r}")
 
 
 def check_extras(random_state: object, callback: object, verbose: object) -> None:

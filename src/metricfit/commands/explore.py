@@ -32,8 +32,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--counting",
         choices=COUNTINGS,
-        default="calibrated",
-        help="how rows are counted at first; calibrated probabilities (default) are fastest",
+        default="auto",
+        help="what rows count as at first; calibrated probabilities are fastest",
     )
     add_tolerance(parser)
     parser.add_argument("--port", metavar="N", type=kinds.port, default=0, help="port (default: a free one)")

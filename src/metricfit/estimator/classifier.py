@@ -14,6 +14,7 @@ from metricfit.estimator.inputs import seed_of
 from metricfit.estimator.parameters import check_parameters
 from metricfit.messages import renamed
 from metricfit.methods import Method
+from metricfit.oracles.base import Counting
 from metricfit.oracles.dask.partitions import is_dask
 from metricfit.problem import ConstraintLike, ObjectiveLike
 
@@ -35,9 +36,10 @@ class MetricClassifier(Decider):
         Constraints to keep, for example ``[mf.precision("fraud") >= 0.9]``.
     method : str or Method, default="auto"
         How to solve, see `optimize`.
-    counting : {"labels", "calibrated", "model"}, default="labels"
-        Count labels; or calibrate the probabilities on the labels and use them as soft labels; or use the probabilities
-        as given as soft labels. With soft labels the bound is a proof, given that the probabilities are right.
+    counting : {"auto", "calibrated", "labels", "model"}, default="auto"
+        What a row counts as: its label; its probabilities, calibrated on the labels; or its probabilities as given.
+        With probabilities the bound is a proof, given that they are right. By default the calibrated answer is returned
+        with its proof, unless rows that it has not seen prefer a search on labels; `Result.choice` says why.
     oracle : {"plugin", "retrain"}, default="plugin"
         How a linear loss is minimised: by plug-in rules on the probabilities of one model, or by retraining the base
         classifier with the costs as weights, see `RetrainOracle`. In the latter case the policy is a `ModelPolicy`, a
@@ -132,7 +134,7 @@ class MetricClassifier(Decider):
         constraints: ConstraintLike | Iterable[ConstraintLike] = (),
         *,
         method: str | Method = "auto",
-        counting: Literal["labels", "calibrated", "model"] = "labels",
+        counting: Counting = "auto",
         oracle: Literal["plugin", "retrain"] = "plugin",
         cv: Any = 5,
         decisions: Iterable[object] | None = None,

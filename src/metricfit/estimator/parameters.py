@@ -56,7 +56,7 @@ def _check_retrain(classifier: Any) -> None:
             f"{classifier.estimator!r}"
         )
     asked = {
-        "counting": ("labels", classifier.counting),
+        "counting": ("auto", classifier.counting),
         "blind": (False, classifier.blind),
         "missing": ("error", classifier.missing),
         "unseen": ("error", classifier.unseen),

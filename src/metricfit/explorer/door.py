@@ -30,7 +30,7 @@ def explore(
     decisions: Iterable[object] | None = None,
     sensitive_features: Any = None,
     sample_weight: Any = None,
-    counting: Counting = "calibrated",
+    counting: Counting = "auto",
     tol: float = 1e-4,
     n_jobs: int | None = None,
     port: int = 0,

@@ -12,7 +12,6 @@ from metricfit.methods.ellipsoid import Ellipsoid
 from metricfit.methods.frank_wolfe import FrankWolfe
 from metricfit.methods.gda import GDA
 from metricfit.methods.grid import Grid
-from metricfit.methods.guided import Guided
 from metricfit.methods.local import Local
 from metricfit.methods.plugin import Plugin
 from metricfit.methods.split_frank_wolfe import SplitFrankWolfe
@@ -28,21 +27,15 @@ METHODS: dict[str, type[Method]] = {
         Ellipsoid,
         Bisection,
         Local,
-        Guided,
         Grid,
     )
 }
 
 
-def choose(method: str | Method, program: Program, guided: bool = False) -> Method:
-    """Return the named method, or for "auto" the first that accepts the problem; errors list the methods that would.
-
-    ``guided`` says that labels are counted and probabilities can be calibrated on them: "auto" is then guided search.
-    """
+def choose(method: str | Method, program: Program) -> Method:
+    """Return the named method, or for "auto" the first that accepts the problem; errors list the methods that would."""
     if isinstance(method, Method):
         wanted = method
-    elif method == "auto" and guided:
-        return Guided()
     elif method == "auto":
         for kind in METHODS.values():
             if kind().refusal(program) is None:
@@ -70,7 +63,6 @@ __all__ = [
     "Ellipsoid",
     "FrankWolfe",
     "Grid",
-    "Guided",
     "Iterate",
     "Local",
     "Method",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.walk import (
@@ -33,10 +33,10 @@ class Method(ABC):
     A method declares what it can do; "auto", the docs and the error messages read these declarations. ``accepts``
     lists the curvatures that a minimised objective may have, ``needs_smooth`` says whether it must have a gradient,
     ``constrained`` whether there may be convex constraints, ``nonconvex`` whether there may be any others. ``proves``
-    says that with an exact oracle the bound converges to the value, ``calibrates`` that with counted labels the
-    rules decide on calibrated probabilities, ``step_option`` names the option that sets the size of its steps.
-    ``as_published`` is an option of the paper's methods: take only the paper's steps, and return the last iterate
-    rather than the best one seen.
+    says that with an exact oracle the bound converges to the value, ``counts`` whether rows count by their calibrated
+    probabilities or by their labels unless the user says it, ``step_option`` names the option that sets the size of its
+    steps. ``as_published`` is an option of the paper's methods: take only the paper's steps, and return the last
+    iterate rather than the best one seen.
     """
 
     name: ClassVar[str]
@@ -46,7 +46,7 @@ class Method(ABC):
     constrained: ClassVar[bool] = False
     nonconvex: ClassVar[bool] = False
     proves: ClassVar[bool] = False
-    calibrates: ClassVar[bool] = False
+    counts: ClassVar[Literal["calibrated", "labels"]] = "calibrated"
     step_option: ClassVar[str | None] = None
     default_calls: ClassVar[int] = 1000
     as_published: bool = False

@@ -14,9 +14,7 @@ from metricfit.methods.dual.pruning import Pruned, mixture
 from metricfit.methods.gda import GDA
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.generation import generate
-from metricfit.methods.master.master import Master
 from metricfit.methods.master.ratio_level import level_goal
-from metricfit.methods.search.lines import improved_mixtures
 from metricfit.problem import Program
 
 # A level whose inner problem is known to have a minimum this close to zero counts as not beaten.
@@ -119,9 +117,6 @@ class Bisection(Pruned):
                     break
             if not beaten:
                 low = level
-        if not walk.oracle.exact and walk.oracle.sample() is not None:
-            master, alpha = Master(program, walk), columns.alpha(best.weights)
-            yield from improved_mixtures(program, walk, master, columns, alpha)
 
     def _published(self, program: Program, walk: Walk) -> Iterator[Iterate]:
         """Algorithm 8 to the letter, except for the corrected test: Algorithm 6 solves the problem of each level."""

@@ -48,6 +48,7 @@ class Grid(Pruned):
     accepts = frozenset(Curvature)
     constrained = True
     nonconvex = True
+    counts = "labels"
     default_calls = 4096
 
     def __init__(self, mixed: bool = True) -> None:

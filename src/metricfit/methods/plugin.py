@@ -34,6 +34,7 @@ class Plugin(Method):
     accepts = frozenset(Curvature)
     constrained = True
     nonconvex = True
+    counts = "labels"
     default_calls = 1
 
     def __init__(self, balanced: bool = False) -> None:

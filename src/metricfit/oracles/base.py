@@ -16,8 +16,12 @@ from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Scan
 from metricfit.types import FloatArray
 
-# How the confusion of a rule is counted: by labels, or by probabilities, calibrated first or as given.
-Counting = Literal["labels", "calibrated", "model"]
+# How the confusion of a rule is counted: by labels, or by probabilities, calibrated first or as given; or as rows that
+# were not seen prefer.
+Counting = Literal["auto", "labels", "calibrated", "model"]
+
+# The ways of counting by probabilities, for which the oracle is exact.
+SOFT = ("calibrated", "model")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +82,8 @@ class OracleBase(ABC):
         Whether a pass takes so long that rules found on a sample of the rows save time.
     n_rows : int or None
         The number of rows, if it is known.
-    calibrates : bool
-        Whether the problem is to be solved on calibrated probabilities (``counting="calibrated"``).
+    counting : {"auto", "labels", "calibrated", "model"}
+        How the confusion of a rule is counted. Until the solve has decided, "auto" counts labels.
     calibration : Calibration or None
         The calibration of the model's probabilities before rules are applied; None if they are used as given.
     report : Report or None
@@ -92,7 +96,7 @@ class OracleBase(ABC):
     costly: bool = False
     n_rows: int | None = None
     threads: int = 1
-    calibrates: bool = False
+    counting: Counting
     calibration: Calibration | None = None
     report: Report | None = None
 
@@ -113,9 +117,15 @@ class OracleBase(ABC):
         return 1 / float(np.sum(rows.weights**2))
 
     @property
-    def counting(self) -> Counting:
-        """How the confusion of a rule is counted, as ``counting=`` names it."""
-        return "calibrated" if self.calibrates else "model" if self.exact else "labels"
+    def calibrates(self) -> bool:
+        """Whether the problem is to be solved on calibrated probabilities."""
+        return self.counting == "calibrated"
+
+    def by(self, counting: Counting) -> OracleBase:
+        """Return the oracle that counts the same rows in another way."""
+        if counting != self.counting:
+            raise ValueError(f"counting: {type(self).__name__} counts by {self.counting}, not by {counting}")
+        return self
 
     def many(self, losses: Sequence[FloatArray], layout: Layout) -> list[Vertex]:
         """Return the best rules for several losses; one pass after the other by default."""
@@ -128,13 +138,13 @@ class OracleBase(ABC):
         """Return some of the rows in memory, stratified by class and cell, all if they are few; None by default."""
         return None
 
-    def scan(self, loss: FloatArray, layout: Layout, trust: float = 0.0) -> Scan | None:
+    def scan(self, loss: FloatArray, layout: Layout) -> Scan | None:
         """Return the rule of a loss prepared for scans of its weights, on the sample by default.
 
         With counted labels, a share ``trust`` of each row may be counted by its probabilities.
         """
         rows = self.sample()
-        return None if rows is None else Scan(rows, 1.0 if self.exact else trust, loss, layout)
+        return None if rows is None else Scan(rows, float(self.exact), loss, layout)
 
     def inmost(self) -> OracleBase:
         """Return the oracle that reads the rows: the inner one, if this one only wraps another."""
@@ -155,6 +165,7 @@ class Adapted(OracleBase):
     def __init__(self, oracle: Oracle) -> None:
         self.oracle = oracle
         self.axes, self.margins, self.exact = oracle.axes, oracle.margins, oracle.exact
+        self.counting = "model" if oracle.exact else "labels"
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the best rule for a loss."""

@@ -13,12 +13,12 @@ from metricfit.calibration import SETTINGS, Calibration, Report
 from metricfit.calibration import Settings as CalibrationSettings
 from metricfit.calibration import fit as fit_calibration
 from metricfit.data.layout import Layout
-from metricfit.data.rows import RowArrays, Rows, strata
+from metricfit.data.rows import RowArrays, Rows
 from metricfit.kernels import counting as kernels
 from metricfit.kernels.engine import Engine
 from metricfit.kernels.scan import Scan
-from metricfit.oracles.base import Counting, OracleBase, Vertex
-from metricfit.oracles.samples import draw_lots, drawn, fractions, sample_rows
+from metricfit.oracles.base import SOFT, Counting, OracleBase, Vertex
+from metricfit.oracles.samples import thinned
 from metricfit.oracles.settings import TUNED, Settings, worth_a_sample
 from metricfit.types import FloatArray
 
@@ -30,9 +30,10 @@ class PluginOracle(OracleBase):
     ----------
     rows : Rows
         The checked data.
-    counting : {"labels", "calibrated", "model"}
-        Count labels, or use the probabilities as soft labels, as given ("model") or after calibration. With soft labels
-        the rule is exactly optimal over all randomised classifiers on these rows.
+    counting : {"labels", "calibrated", "model", "auto"}
+        Count labels ("auto" as well, until the solve has chosen), or use the probabilities as soft labels, as given
+        ("model") or after calibration. With soft labels the rule is exactly optimal over all randomised classifiers on
+        these rows.
     threads : int
         Number of threads that share a pass.
     calibration, report : Calibration and Report, optional
@@ -64,9 +65,10 @@ class PluginOracle(OracleBase):
         calibrating: CalibrationSettings = SETTINGS,
     ) -> None:
         if counting not in get_args(Counting):
-            raise ValueError(f"counting must be 'labels', 'calibrated' or 'model', got {counting!r}")
+            known = ", ".join(map(repr, get_args(Counting)))
+            raise ValueError(f"counting must be one of {known}; got {counting!r}")
         self.rows, self.axes, self.threads = rows, rows.axes, threads
-        self.exact, self.calibrates = counting != "labels", counting == "calibrated"
+        self.counting, self.exact = counting, counting in SOFT
         self.n_rows = len(rows)
         self.calibration, self.report = calibration, report
         self.settings, self.calibrating = settings, calibrating
@@ -95,14 +97,20 @@ class PluginOracle(OracleBase):
         how: dict[str, Any] = {"layout": layout, "threads": self.threads, "engine": self.engine}
         return kernels.mixture_confusion(self._counted, losses, weights, self.axes.match, **how)
 
-    def scan(self, loss: FloatArray, layout: Layout, trust: float = 0.0) -> Scan:
+    def scan(self, loss: FloatArray, layout: Layout) -> Scan:
         """Return the rule of a loss with its weights ready to be scanned, on all rows unless passes are costly."""
         rows = self.sample() if self.costly else self.rows
-        return Scan(rows, 1.0 if self.exact else trust, loss, layout, self.engine)
+        return Scan(rows, float(self.exact), loss, layout, self.engine)
 
     def on(self, rows: Rows) -> PluginOracle:
         """Return the same kind of oracle on other rows."""
         return PluginOracle(rows, self.counting, self.threads, settings=self.settings)
+
+    def by(self, counting: Counting) -> PluginOracle:
+        """Return the oracle that counts the same rows in another way."""
+        return PluginOracle(
+            self.rows, counting, self.threads, settings=self.settings, calibrating=self.calibrating
+        )
 
     def soft(self) -> PluginOracle:
         """Return the oracle that counts the same rows by their probabilities."""
@@ -122,7 +130,7 @@ class PluginOracle(OracleBase):
         )
         if made.is_identity:  # the same rows: neither margins nor a sample are to be found out again
             same = copy(self)
-            same.calibrates, same.report = False, report
+            same.counting, same.report = kind, report
             return same
         calibrated = replace(rows, proba=made(rows.proba, rows.cells))
         return PluginOracle(calibrated, kind, self.threads, made, report, self.settings)
@@ -138,13 +146,7 @@ class PluginOracle(OracleBase):
 
     @cached_property
     def _sample(self) -> Rows:
-        rows = self.rows
-        if len(rows) <= self.settings.sample_rows:
-            return rows
-        counts = strata(rows.labels, rows.cells, None, len(self.axes.cells), self.axes.n)
-        taken = drawn(rows, fractions(counts, self.settings), draw_lots(0, len(rows)))
-        totals = counts / counts.sum() if rows.weights is None else rows.margins()
-        return sample_rows(self.axes, [taken], totals)
+        return thinned(self.rows, self.settings.sample_rows, self.settings)
 
 
 def soft_margins(rows: Rows, threads: int | None = None) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Scan
-from metricfit.oracles.base import OracleBase, Vertex
+from metricfit.oracles.base import Counting, OracleBase, Vertex
 from metricfit.types import FloatArray
 
 
@@ -43,10 +43,11 @@ class Remembering(OracleBase):
         self.oracle = oracle
         self.axes, self.margins, self.exact = oracle.axes, oracle.margins, oracle.exact
         self.n_rows, self.threads = oracle.n_rows, oracle.threads
-        self.calibrates, self.calibration, self.report = oracle.calibrates, oracle.calibration, oracle.report
+        self.counting, self.calibration, self.report = oracle.counting, oracle.calibration, oracle.report
         self.costly = oracle.costly
         self._known: dict[tuple[str, bytes], Vertex] = {}
         self._tensors: dict[tuple[str, bytes], FloatArray] = {}
+        self._ways: dict[Counting, Remembering] = {}
         self._taken = 0
         self.passes = 0
 
@@ -75,13 +76,21 @@ class Remembering(OracleBase):
         """Return some of the rows in memory."""
         return self.oracle.sample()
 
-    def scan(self, loss: FloatArray, layout: Layout, trust: float = 0.0) -> Scan | None:
+    def scan(self, loss: FloatArray, layout: Layout) -> Scan | None:
         """Return the rule of a loss with its weights ready to be scanned."""
-        return self.oracle.scan(loss, layout, trust)
+        return self.oracle.scan(loss, layout)
 
     def inmost(self) -> OracleBase:
         """Return the oracle that is asked."""
         return self.oracle
+
+    def by(self, counting: Counting) -> OracleBase:
+        """Return the oracle that counts the same rows in another way, and remembers answers too."""
+        if counting == self.counting:
+            return self
+        if counting not in self._ways:
+            self._ways[counting] = Remembering(self.oracle.by(counting))
+        return self._ways[counting]
 
     def soft(self) -> OracleBase | None:
         """Return the oracle that counts the same rows by their probabilities."""
@@ -94,7 +103,7 @@ class Remembering(OracleBase):
     @property
     def all_passes(self) -> int:
         """Those of the oracles that were made of this one, too."""
-        made = (self.__dict__.get("_soft"), self.__dict__.get("_calibrated"))
+        made = (self.__dict__.get("_soft"), self.__dict__.get("_calibrated"), *self._ways.values())
         return self.passes + sum(one.all_passes for one in made if isinstance(one, Remembering))
 
     @cached_property

@@ -61,7 +61,7 @@ class RetrainOracle(OracleBase):
     ((3,), True)
     """
 
-    exact = False
+    exact, counting = False, "labels"
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ class SampledOracle(OracleBase):
         assert sample is not None
         self.whole, self.counted = whole, PluginOracle(sample, "model")
         self.axes, self.margins, self.exact = whole.axes, whole.margins, whole.exact
+        self.counting = whole.counting
         self.correction: FloatArray = np.zeros(1)
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:

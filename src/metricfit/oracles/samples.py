@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from metricfit.data.axes import Axes
-from metricfit.data.rows import RowArrays, Rows, joined
+from metricfit.data.rows import RowArrays, Rows, joined, strata
 from metricfit.oracles.settings import TUNED, Settings
 from metricfit.types import FloatArray, IntArray
 
@@ -92,3 +92,21 @@ def sample_rows(axes: Axes, blocks: Sequence[RowArrays], totals: FloatArray) -> 
     np.add.at(sums, (cells, labels), weights)
     weights = weights * np.divide(totals, sums, out=np.zeros(totals.shape), where=sums > 0)[cells, labels]
     return Rows(parts.proba, labels, cells if len(axes.cells) > 1 else None, weights / weights.sum(), axes)
+
+
+def thinned(rows: Rows, most: int, settings: Settings = TUNED) -> Rows:
+    """Return the rows, or a sample of about so many if they are more, stratified by class and cell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = Rows.of(np.tile([[0.9, 0.1]], (1000, 1)), np.arange(1000) % 100 == 0, classes=[False, True])
+    >>> rows.labels.sum(), thinned(rows, 100).labels.sum(), thinned(rows, 1000) is rows
+    (10, 10, True)
+    """
+    if len(rows) <= most:
+        return rows
+    counts = strata(rows.labels, rows.cells, None, len(rows.axes.cells), rows.axes.n)
+    taken = drawn(rows, fractions(counts, settings._replace(sample_rows=most)), draw_lots(0, len(rows)))
+    totals = counts / counts.sum() if rows.weights is None else rows.margins()
+    return sample_rows(rows.axes, [taken], totals)

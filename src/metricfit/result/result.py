@@ -54,6 +54,10 @@ class Result:
         What was solved, in words.
     calibration : Report or None
         How the probabilities were calibrated, and the effect; None if they were used as given.
+    counting : {"calibrated", "labels", "model"}
+        What the answer counts by.
+    choice : str
+        Why, in one sentence, if it was left to `optimize`.
     calibrated : Calibrated or None
         With counted labels: the value and proven bound of the calibrated problem that guided the search.
     expected : Judgement or None
@@ -94,6 +98,8 @@ class Result:
     seconds: float
     method: str
     problem: str
+    counting: str = "labels"
+    choice: str = ""
     calibration: Report | None = None
     calibrated: Calibrated | None = None
     expected: Judgement | None = None
@@ -229,6 +235,7 @@ class Result:
             f"  bound  {bound}",
             f"  status {self.status} after {count(self.n_oracle_calls, 'oracle call')}, {self.seconds:.2f} s, "
             f"{self.method}",
+            f"  counts {self.counting}{f': {self.choice}' if self.choice else ''}",
         ]
         expected = self.expected.constraints if self.expected is not None else [None] * len(self.constraints)
         for c, new in zip(self.constraints, expected, strict=True):

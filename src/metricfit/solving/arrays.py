@@ -45,7 +45,7 @@ def optimize(
     sensitive_features: Any = None,
     sample_weight: Any = None,
     method: str | Method = "auto",
-    counting: Counting = "labels",
+    counting: Counting = "auto",
     oracle: Literal["plugin"] | Oracle = "plugin",
     blind: bool = False,
     missing: Literal["error", "cell"] = "error",
@@ -87,9 +87,10 @@ def optimize(
         Weights >= 0.
     method : str or Method, default="auto"
         ``"auto"``, or the name of a method.
-    counting : {"labels", "calibrated", "model"}, default="labels"
-        Count labels; or calibrate the probabilities on the labels and use them as soft labels; or use the probabilities
-        as given as soft labels. With soft labels the bound is a proof, given that the probabilities are right.
+    counting : {"auto", "calibrated", "labels", "model"}, default="auto"
+        What a row counts as: its label; its probabilities, calibrated on the labels; or its probabilities as given.
+        With probabilities the bound is a proof, given that they are right. By default the calibrated answer is returned
+        with its proof, unless rows that it has not seen prefer a search on labels; `Result.choice` says why.
     oracle : "plugin" or an oracle, default="plugin"
         How a linear loss is minimised. A `RetrainOracle`, or an oracle of your own, must use the same labels and
         weights.

@@ -16,7 +16,7 @@ from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
 from metricfit.result import Calibrated, Origin, Result, constraint_records
 from metricfit.solving.answer import alone_of, with_single
-from metricfit.solving.policy_search import search
+from metricfit.solving.auto import answer_of
 from metricfit.solving.provenance import judge_of, provenance_of
 from metricfit.trust.disagreement import warn_if_labels_disagree, warn_if_refuted
 
@@ -48,9 +48,10 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     1.0
     """
     given = adapted(oracle)
-    if given.exact and not given.calibrates:
+    if given.counting == "model":
         warn_if_refuted(given)
-    found = search(problem, given, options)
+    choice = answer_of(problem, given, options)
+    given, found = given.by(choice.counting), choice.found
     answer, walk, bound = found.answer, found.answer.walk, found.outcome.bound
     program, value, known = walk.program, answer.value, bool(np.isfinite(bound))
     policy: Policy | ModelPolicy = answer.model_policy() if answer.by_models else answer.plugin_policy()
@@ -73,11 +74,15 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         method=found.method.name,
         problem=str(problem),
         calibration=found.asked.report,
-        calibrated=None if walk.guide is None else Calibrated.of(program.sign, walk.guide),
+        counting=given.counting,
+        choice=choice.why,
+        calibrated=None
+        if found.calibrated is None
+        else Calibrated.of(program.sign, found.calibrated.outcome),
         deterministic=None if alone is None else alone_of(program, alone, value),
         origin=Origin(problem, given, found.asked, replace(options, start=None, callback=None, verbose=0)),
         _judge=judge_of(problem, given, policy),
     )
-    if given.calibrates:
+    if given.calibrates and not choice.why:
         warn_if_labels_disagree(result)
     return result.with_provenance(**provenance_of(problem, given, result))

@@ -20,8 +20,8 @@ from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
 from metricfit.result import ConstraintRecord, Deterministic, Origin, Result
 from metricfit.solving.answer import alone_of, with_single
+from metricfit.solving.auto import answer_of
 from metricfit.solving.door import DEFAULTS, solve
-from metricfit.solving.policy_search import search
 from metricfit.solving.provenance import judge_of, judging_rows, provenance_of
 from metricfit.trust.by_folds import confirm_by_folds
 from metricfit.trust.confidence.confirmation import confirm
@@ -42,6 +42,7 @@ def confirmed(
     problem: Problem, oracle: PluginOracle, kept: Rows, level: float, options: Options = DEFAULTS
 ) -> Result:
     """Return the result of the boldest policy on the oracle's rows whose constraints the held-out rows confirm."""
+    oracle = oracle.by("labels") if oracle.counting == "auto" else oracle
     calibrated = _calibrated(oracle, options)
     refit = _refit(oracle, calibrated, options)
     result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit, not oracle.exact)
@@ -57,6 +58,7 @@ def confirmed(
 
 def confirmed_by_folds(problem: Problem, oracle: PluginOracle, options: Options = DEFAULTS) -> Result:
     """Return the result of the boldest policy whose constraints new rows should keep as often as not."""
+    oracle = oracle.by("labels") if oracle.counting == "auto" else oracle
     calibrated = _calibrated(oracle, options)
 
     def refit_on(rows: Rows) -> Refit:
@@ -133,6 +135,7 @@ def _by_labels(problem: Problem, whole: PluginOracle, result: Result) -> Result:
         gap=float("inf"),
         certified=False,
         status="searched",
+        counting="labels",
         calibrated=None,  # a bound for other limits
         _judge=judge_of(problem, whole, result.policy),
     )
@@ -169,14 +172,14 @@ def with_expected(
     # Starting from the rules found on all rows, few calls are needed.
     again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=callback, verbose=0)
 
-    # What was chosen on all rows is not chosen again in the folds, where the choice would take more time than the fit:
-    # the family of the calibration, and calibrated probabilities in place of a direct search on the model's own.
-    report, rivals = result.calibration, result.policy.calibration is None
+    # The family of the calibration is not chosen again in the folds, where that would take more time than the fit. What
+    # to count by is: values on new rows must be honest about the choice.
+    report = result.calibration
     families = SETTINGS if report is None else SETTINGS.only(report.family, report.cells_differ)
 
     def refit(some: Rows) -> Policy:
         given = PluginOracle(some, oracle.counting, oracle.threads, calibrating=families)
-        return search(problem, given, again, simple=many, rivals=rivals).answer.plugin_policy()
+        return answer_of(problem, given, again, simple=many).found.answer.plugin_policy()
 
     note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"
     found = expected(problem, rows, refit, note=note)

@@ -1,14 +1,16 @@
-"""The search for an answer: calibration, walk and choice of the answer, without the evaluation afterwards."""
+"""The search for a policy, counted in one way: by a method on an oracle, or on labels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from metricfit.exceptions import InfeasibleError
-from metricfit.methods import Guided, Method, Outcome, Record, Walk, choose, run
+from metricfit.methods import Local, Method, Outcome, Record, Walk, choose, run
 from metricfit.methods.base import Budget
+from metricfit.methods.search.coordinate import count_of_weights
 from metricfit.options import Options
 from metricfit.oracles.base import OracleBase
 from metricfit.policy import Policy
@@ -17,9 +19,10 @@ from metricfit.problem import Problem, Program
 from metricfit.result import Result
 from metricfit.solving.answer import Answer
 from metricfit.solving.indifference import told_apart
-from metricfit.solving.preferred import kept_directly, preferred
-from metricfit.solving.worst_value import most_useful
 from metricfit.types import FloatArray
+
+# With more weights than this none is searched one by one: that takes long and overfits.
+MOST_WEIGHTS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,72 +34,119 @@ class Found:
     answer : Answer
         The mixture of rules or models, exact.
     outcome : Outcome
-        The outcome of the method; the answer differs from it if a plain rule or a direct search is preferred.
-    history : tuple of Record
-        One for each iteration, and one for such an answer.
+        The outcome of the method.
     method : Method
         The method that was run.
     asked : OracleBase
         The oracle that it used, calibrated if that was needed.
+    calibrated : Found, optional
+        For a search on labels: the answer of the calibrated problem.
     """
 
     answer: Answer
     outcome: Outcome
-    history: tuple[Record, ...]
     method: Method
     asked: OracleBase
+    calibrated: Found | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the user has stopped it."""
+        return self.outcome.status == "stopped"
+
+    @property
+    def history(self) -> tuple[Record, ...]:
+        """The records of all iterations."""
+        before = () if self.calibrated is None else self.calibrated.history
+        return before + self.outcome.history
 
 
-def search(
-    problem: Problem, given: OracleBase, options: Options, simple: bool = True, rivals: bool = True
-) -> Found:
-    """Return the best answer found for a problem on the rows of an oracle.
+def search(problem: Problem, given: OracleBase, options: Options, simple: bool = True) -> Found:
+    """Return the best answer found for a problem, counted as the oracle counts.
 
     An answer that is only evaluated, and neither shown nor deployed, need not be ``simple``, a mixture of few rules.
-    For ``rivals`` see `preferred`.
     """
     program = problem.bind(given.axes, given.margins)
-    _refuse_empty_limits(problem, program, given.margins)
-    chosen = choose(options.method, program, guided=not given.exact and given.soft() is not None)
-    asked = given
-    if given.calibrates or (chosen.calibrates and not given.exact):
-        asked = given.calibrated() or given
-    if not np.array_equal(asked.margins, given.margins):
-        program = problem.bind(asked.axes, asked.margins)
-    budget = Budget(
-        chosen.calls(program) if options.max_calls is None else options.max_calls,
+    refuse_empty_limits(problem, program, given.margins)
+    budget = budget_of(program, options)
+    if given.calibrates:
+        return by_method(problem, given.calibrated() or given, options, budget, simple)
+    asked = None if given.exact or options.method != "auto" else given.calibrated()
+    if asked is None:
+        return by_method(problem, given, options, budget, simple)
+    soft = asked.soft()
+    known = None if soft is None else calibrated_answer(problem, soft, options, budget, simple)
+    return known if known is not None and known.stopped else on_labels(problem, given, known, options, budget)
+
+
+def calibrated_answer(
+    problem: Problem, soft: OracleBase, options: Options, budget: Budget, simple: bool = True
+) -> Found | None:
+    """Return the answer of the calibrated problem; None if its limits are infeasible, which labels may allow."""
+    try:
+        return by_method(problem, soft, options, budget, simple)
+    except InfeasibleError:
+        return None
+
+
+def budget_of(program: Program, options: Options) -> Budget:
+    """Return what may be spent on all walks of a solve: by default what its methods need at most."""
+    chosen = choose(options.method, program)
+    most = chosen.calls(program) + (Local().calls(program) if options.method == "auto" else 0)
+    return Budget(
+        most if options.max_calls is None else options.max_calls,
         np.inf if options.max_seconds is None else options.max_seconds,
     )
-    walk = Walk(program, asked, options.tol, budget, options.random_state, simplifies=simple)
+
+
+def by_method(
+    problem: Problem, oracle: OracleBase, options: Options, budget: Budget, simple: bool = True
+) -> Found:
+    """Return what a method finds on an oracle."""
+    program = problem.bind(oracle.axes, oracle.margins)
+    method = choose(options.method, program)
+    walk = Walk(program, oracle, options.tol, budget, options.random_state, simplifies=simple)
     walk.ask_all(_start_losses(options.start, program))
-    guided = chosen if isinstance(chosen, Guided) and asked is not given else None
-    try:
-        outcome = run(chosen, program, walk, options.callback, options.verbose)
-    except InfeasibleError:
-        rival = None if guided is None else kept_directly(problem, given, walk, guided.settings)
-        if rival is None:
-            raise
-        (walk, outcome), guided = rival, None  # a rival need not be compared with itself
-    answer, history = Answer(walk, outcome.best), outcome.history
-    # Who has stopped a search waits for nothing more.
-    if not answer.by_models and outcome.status != "stopped":
-        if guided is not None:
-            answer = preferred(problem, given, answer, guided.settings, rivals)
-        if answer.mixture is not outcome.best:
-            standing = answer.exact().standing
-            history += (standing.record(answer.walk.program, budget.calls, budget.seconds, outcome.bound),)
-            if options.callback is not None:
-                options.callback(history[-1])
-        answer = most_useful(answer)
-    answer = answer.exact()
+    return _finished(walk, run(method, program, walk, options.callback, options.verbose), method, simple)
+
+
+def on_labels(
+    problem: Problem, given: OracleBase, known: Found | None, options: Options, budget: Budget
+) -> Found:
+    """Return what a search on counted labels finds, beside the answer of the calibrated problem.
+
+    The plug-in rule of a loss is the cheapest rule by its probabilities, not by counted labels. So weights are scanned
+    one by one, and mixtures counted by labels. Rows are decided by the model's own probabilities: a calibration raises
+    the smallest ones, so that rows in the tail, on which a strict limit rests, could no longer be told from each other.
+    """
+    program = problem.bind(given.axes, given.margins)
+    walk = Walk(program, given, options.tol, budget, options.random_state)
+    walk.ask_all(_start_losses(options.start, program))
+    if known is not None and known.asked.calibration is None:  # rules for the same probabilities
+        walk.ask_all(_rules_of(known.answer))
+    # Weights of single cells are tuned on few rows each: with many of them, rules are only mixed anew.
+    method = Local(tries=1 if count_of_weights(walk) <= MOST_WEIGHTS else 0, thorough=False, warn=False)
+    outcome = run(method, program, walk, options.callback, options.verbose)
+    return _finished(walk, outcome, method, True, known)
+
+
+def _finished(
+    walk: Walk, outcome: Outcome, method: Method, simple: bool, known: Found | None = None
+) -> Found:
+    answer = Answer(walk, outcome.best).exact()
     if simple and not answer.by_models:
         gap = answer.value - outcome.bound if np.isfinite(outcome.bound) else 0.0
         told = told_apart(answer, walk.tol - gap)
         answer = answer if told is answer else told.exact()
-    return Found(answer, outcome, history, chosen, asked)
+    return Found(answer, outcome, method, walk.oracle, known)
 
 
-def _refuse_empty_limits(problem: Problem, program: Program, margins: FloatArray) -> None:
+def _rules_of(answer: Answer) -> list[FloatArray]:
+    """Return the losses of the rules that an exact answer mixes."""
+    return [answer.walk.vertices[t].loss for t in np.flatnonzero(answer.mixture.weights.any(axis=0))]
+
+
+def refuse_empty_limits(problem: Problem, program: Program, margins: FloatArray) -> None:
     """Raise if a limit holds only where its rate has no rows, as does ``precision("a") >= 90``.
 
     A rule that ever decides "a" breaks it, and one that never does keeps it only in name. On rows without class "a", a
@@ -111,7 +161,7 @@ def _refuse_empty_limits(problem: Problem, program: Program, margins: FloatArray
                 raise InfeasibleError({name: missed}, {name: missed}, (name,), proven=True)
 
 
-def _start_losses(start: Result | Policy | None, program: Program) -> list[FloatArray]:
+def _start_losses(start: Result | Policy | None, program: Program) -> Sequence[FloatArray]:
     """Return the rules to start from as losses of the problem's layout."""
     if start is None:
         return []

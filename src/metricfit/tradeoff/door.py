@@ -31,7 +31,7 @@ def frontier(
     sensitive_features: Any = None,
     sample_weight: Any = None,
     method: str | Method = "auto",
-    counting: Counting = "labels",
+    counting: Counting = "auto",
     blind: bool = False,
     missing: Literal["error", "cell"] = "error",
     expect: bool = False,

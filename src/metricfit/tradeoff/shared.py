@@ -12,11 +12,11 @@ from metricfit.methods.master.pool import Pool
 from metricfit.methods.search.coordinate import Stage, polish, weights_of
 from metricfit.methods.search.merit import merit
 from metricfit.methods.search.profile import Profile
-from metricfit.methods.search.settings import SETTINGS
 from metricfit.oracles.base import mixed
 from metricfit.oracles.remembering import Remembering
 from metricfit.policy import Policy
 from metricfit.problem import Problem, Program
+from metricfit.solving.policy_search import MOST_WEIGHTS
 
 # The polish of a rule at a level: violations cost little at first, so that it may leave the limits for a better way in.
 POLISH = (Stage(1, None, 1.0), Stage(1, None, 10.0))
@@ -92,7 +92,7 @@ class Shared:
         for vertex in self.pool.vertices:
             walk.add(vertex)
         best = int(np.argmin([merit(program, u, POLISH[0].penalty) for u in walk.vectors]))
-        if len(weights_of(program, walk, walk.vertices[best].loss)) > SETTINGS.most_weights:
+        if len(weights_of(program, walk, walk.vertices[best].loss)) > MOST_WEIGHTS:
             return False
         for _ in polish(program, walk, Profile(program), best, POLISH):
             pass

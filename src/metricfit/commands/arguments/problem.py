@@ -76,9 +76,9 @@ def add_problem(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--counting",
         choices=COUNTINGS,
-        default="labels",
-        help="count labels (default), or soft labels, with which the bound is a proof: probabilities calibrated on the "
-        "labels, or the model's probabilities as given",
+        default="auto",
+        help="what rows count as: their labels, their calibrated probabilities (with a proof), or the model's own; by "
+        "default calibrated probabilities, unless rows that were not seen prefer labels",
     )
     add_tolerance(parser)
     parser.add_argument("--max-calls", metavar="N", type=kinds.count, help="budget of oracle calls")

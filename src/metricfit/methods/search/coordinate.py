@@ -43,25 +43,21 @@ class Stage(NamedTuple):
 NEAR = 1.0
 # Most rows are far from entering most decisions, so sweeps that stay near the present weights cost a fraction of those
 # over all breakpoints, which come last.
-FREE = (Stage(6, NEAR),)
+FREE, QUICK = (Stage(6, NEAR),), (Stage(2, NEAR),)
 CONSTRAINED = (Stage(2, None, 1.0), Stage(2, None, 10.0))
 CLOSING = (Stage(4),)
 
 
 def polish(
-    program: Program, walk: Walk, profile: Profile, place: int, stages: Sequence[Stage], trust: float = 0.0
+    program: Program, walk: Walk, profile: Profile, place: int, stages: Sequence[Stage]
 ) -> Iterator[Iterate]:
-    """Improve the rule of a vertex weight by weight; yield it after the sweeps that change it.
-
-    ``trust`` is that of `metricfit.kernels.scan.Scan`: moves are judged by the counts that it makes.
-    """
+    """Improve the rule of a vertex weight by weight; yield it after the sweeps that change it."""
     vertex = walk.vertices[place]
-    scan = walk.oracle.scan(vertex.loss, program.layout, trust)
+    scan = walk.oracle.scan(vertex.loss, program.layout)
     if scan is None:
         return
     wanted = _without_repeats(program, vertex.loss, weights_of(program, walk, vertex.loss))
-    # Whether the scan counts in another way than the oracle.
-    otherwise = trust > 0 or len(scan.rows) != walk.oracle.n_rows
+    otherwise = len(scan.rows) != walk.oracle.n_rows  # the scan counts other rows than the oracle
     statistic = scan.statistic() if otherwise else vertex.statistic
     lines: KnownLines = {}
     for stage in stages:

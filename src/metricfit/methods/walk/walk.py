@@ -78,7 +78,6 @@ class Walk:
     budget: Budget = field(default_factory=Budget)
     seed: int | None = None
     vertices: list[Vertex] = field(default_factory=list)
-    guide: Outcome | None = None
     explains: bool = True
     simplifies: bool = True
     _table: FloatArray = field(init=False, repr=False)

@@ -26,7 +26,7 @@ from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.data.validation import check_several_classes
 from metricfit.messages import some
-from metricfit.oracles.base import Counting, OracleBase, Vertex
+from metricfit.oracles.base import SOFT, Counting, OracleBase, Vertex
 from metricfit.oracles.dask.cluster import runner, tree_sum
 from metricfit.oracles.dask.partitions import aligned_blocks, width
 from metricfit.oracles.dask.worker import (
@@ -167,7 +167,7 @@ class DaskOracle(OracleBase):
 
     def __init__(self, rows: DaskRows, counting: Counting = "labels") -> None:
         self.rows, self.axes, self.passes = rows, rows.axes, 2
-        self.exact, self.calibrates = counting != "labels", counting == "calibrated"
+        self.counting, self.exact = counting, counting in SOFT
         self.n_rows = rows.n_rows
         self.counts, self.totals, self._soft_sums = rows.total(margins_of, len(rows.axes.cells), rows.axes.n)
         self.weight = float(self.totals.sum())
@@ -177,18 +177,20 @@ class DaskOracle(OracleBase):
         """The class priors of each cell."""
         return np.asarray((self._soft_sums if self.exact else self.totals) / self.weight)
 
+    def by(self, counting: Counting) -> DaskOracle:
+        """Return the oracle that counts the same rows in another way."""
+        other = copy(self)
+        other.counting, other.exact = counting, counting in SOFT
+        return other
+
     def soft(self) -> DaskOracle:
         """Return the oracle that counts the same rows by their probabilities."""
-        other = copy(self)
-        other.calibrates = False
-        other.exact = True
-        return other
+        return self.by("model")
 
     def calibrated(self) -> DaskOracle:
         """Return this oracle on probabilities that are calibrated on the sample's labels, on the workers."""
         some = self.sample()
-        other = copy(self)
-        other.calibrates = False
+        other = self.by("model" if self.exact else "labels")
         made, other.report = fit_calibration(
             some.proba, some.labels, some.weights, some.cells, len(self.axes.cells)
         )

@@ -19,7 +19,7 @@ from metricfit.data.layout import Layout
 from metricfit.data.rows import RowArrays, Rows, strata
 from metricfit.data.validation import check_lengths, check_proba, check_several_classes, check_weights
 from metricfit.messages import rows_from
-from metricfit.oracles.base import Counting, OracleBase, Vertex
+from metricfit.oracles.base import SOFT, Counting, OracleBase, Vertex
 from metricfit.oracles.block_sums import class_weight, decided_weight, mixture_weight
 from metricfit.oracles.files.sources import Source, ahead
 from metricfit.oracles.samples import draw_lots, drawn, fractions, sample_rows
@@ -166,7 +166,7 @@ class ChunkedOracle(OracleBase):
 
     def __init__(self, rows: ChunkedRows, counting: Counting = "labels", threads: int = 1) -> None:
         self.rows, self.axes, self.threads = rows, rows.axes, threads
-        self.exact, self.calibrates = counting != "labels", counting == "calibrated"
+        self.counting, self.exact = counting, counting in SOFT
         self.n_rows = len(rows)
         self.total, self.passes = float(rows.totals.sum()), 1
         wanted, start = fractions(rows.counts, rows.settings), 0
@@ -183,20 +183,22 @@ class ChunkedOracle(OracleBase):
         """The class priors of each cell."""
         return (self._soft_sums if self.exact else self.rows.totals) / self.total
 
+    def by(self, counting: Counting) -> ChunkedOracle:
+        """Return the oracle that counts the same rows in another way."""
+        other = copy(self)
+        other.counting, other.exact = counting, counting in SOFT
+        return other
+
     def soft(self) -> ChunkedOracle:
         """Return the oracle that counts the same rows by their probabilities."""
-        other = copy(self)
-        other.calibrates = False
-        other.exact = True
-        return other
+        return self.by("model")
 
     def calibrated(self) -> ChunkedOracle:
         """Return this oracle on probabilities calibrated on the sample's labels, block by block as they are read.
 
         One pass counts the mean of the calibrated probabilities.
         """
-        some, other = self._sample, copy(self)
-        other.calibrates = False
+        some, other = self._sample, self.by("model" if self.exact else "labels")
         made, other.report = fit_calibration(
             some.proba, some.labels, some.weights, some.cells, len(self.axes.cells)
         )

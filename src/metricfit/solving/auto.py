@@ -1,0 +1,267 @@
+"""The default counting: the calibrated answer with its proof, unless rows that it did not see prefer another one.
+
+There are three candidates: the answer of the calibrated problem, which carries a proof; a search on labels; and the
+most probable class, which is not tuned at all. A candidate that is not clearly better than the calibrated answer even
+on the rows that it was tuned on is dropped. The others are fitted again without each of some folds, and judged by the
+labels there (`Merit`); ties go to the proof. Where the chosen one misses a limit there, it is tried once more with that
+limit tightened by as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from metricfit.data.rows import Rows
+from metricfit.exceptions import InfeasibleError
+from metricfit.methods import Local, Plugin, choose
+from metricfit.methods.base import Budget, Walk
+from metricfit.options import Options
+from metricfit.oracles import PluginOracle
+from metricfit.oracles.base import Counting, OracleBase
+from metricfit.oracles.samples import thinned
+from metricfit.policy import Policy
+from metricfit.problem import Problem, Program
+from metricfit.solving.answer import Answer
+from metricfit.solving.judge import Merit, counted
+from metricfit.solving.policy_search import (
+    Found,
+    budget_of,
+    by_method,
+    calibrated_answer,
+    on_labels,
+    refuse_empty_limits,
+    search,
+)
+from metricfit.solving.provenance import judging_rows
+from metricfit.trust.expected import deal, parts_of
+from metricfit.types import FloatArray
+
+# The candidates; ties go to the first.
+CALIBRATED, SEARCHED, ARGMAX = "the calibrated answer", "the search on labels", "the most probable class"
+#: A candidate must be better than the calibrated answer by more than this, in standard errors of the objective.
+TIE = 0.5
+#: A limit is tightened where rows not seen miss it by more than this, in standard errors.
+MISSED = 0.5
+#: How many folds, and how many rows and probabilities are judged by at most.
+FOLDS, ROWS, ENTRIES = 3, 20_000, 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The answer that is chosen, what it counts by, and why it is."""
+
+    found: Found
+    counting: Counting
+    why: str
+
+
+def answer_of(problem: Problem, given: OracleBase, options: Options, simple: bool = True) -> Choice:
+    """Return the answer to a problem; what it counts by is chosen if the oracle leaves that open."""
+    if given.counting == "auto":
+        return choose_answer(problem, given, options)
+    return Choice(search(problem, given, options, simple), given.counting, "")
+
+
+def choose_answer(problem: Problem, given: OracleBase, options: Options) -> Choice:
+    """Return the answer that rows which were not seen prefer."""
+    program = problem.bind(given.axes, given.margins)
+    method = choose(options.method, program)
+    if options.method != "auto":
+        how = "solves the calibrated problem" if method.counts == "calibrated" else "searches on labels"
+        found = search(problem, given.by(method.counts), options)
+        return Choice(found, method.counts, f"the method {method.name} was asked for, which {how}")
+    refuse_empty_limits(problem, program, given.margins)
+    everything = judging_rows(given)
+    if everything is None:
+        raise ValueError("counting='auto' needs rows to judge by; use counting='labels'")
+    rows = thinned(everything, min(ROWS, ENTRIES // given.axes.n))
+    if len(rows) == given.n_rows:
+        verdict = judged(Bench.of(problem, rows, given.by("labels"), options, budget_of(program, options)))
+        return Choice(verdict.found, verdict.counting, verdict.why)
+    quiet = replace(options, callback=None, verbose=0, derandomise=False)
+    oracle = PluginOracle(rows, "labels", given.threads)
+    verdict = judged(Bench.of(problem, rows, oracle, quiet, budget_of(program, quiet)))
+    asked = replace(options, method=Plugin()) if verdict.name == ARGMAX else options
+    found = search(verdict.problem, given.by(verdict.counting), asked)
+    found = _for(problem, found, verdict.found.outcome.bound)
+    return Choice(found, verdict.counting, f"{verdict.why}, judged by {len(rows):,} rows")
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The candidate that is preferred, the problem that was solved for it, and why it is preferred."""
+
+    name: str
+    found: Found
+    problem: Problem
+    why: str
+
+    @property
+    def counting(self) -> Counting:
+        """What the candidate counts by."""
+        return "calibrated" if self.name == CALIBRATED else "labels"
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """A problem on rows in memory, to which candidates are fitted and by which they are judged."""
+
+    problem: Problem
+    rows: Rows
+    oracle: OracleBase
+    soft: OracleBase
+    options: Options
+    budget: Budget
+
+    @classmethod
+    def of(cls, problem: Problem, rows: Rows, oracle: OracleBase, options: Options, budget: Budget) -> Bench:
+        """Return the bench of rows that an oracle counts by their labels."""
+        soft = (oracle.calibrated() or oracle).soft()
+        assert soft is not None, "counting='auto' is for oracles of probabilities"
+        return cls(problem, rows, oracle, soft, options, budget)
+
+    def fitted(self, names: Sequence[str]) -> dict[str, Found]:
+        """Return the candidates of these names that meet all limits, each counted in its own way."""
+        known = calibrated_answer(self.problem, self.soft, self.options, self.budget)
+        if known is not None and known.stopped:
+            return {CALIBRATED: known}
+        later = replace(self.options, start=None)
+        plain = replace(later, method=Plugin(), callback=None, verbose=0)
+        ways: dict[str, Callable[[], Found | None]] = {
+            CALIBRATED: lambda: known,
+            SEARCHED: partial(on_labels, self.problem, self.oracle, known, later, self.budget),
+            ARGMAX: partial(by_method, self.problem, self.oracle, plain, self.budget),
+        }
+        found = {}
+        for name in names:
+            try:
+                one = ways[name]()
+            except InfeasibleError:
+                continue
+            if one is not None and one.answer.standing.kept:
+                found[name] = one
+        return found
+
+    def seen(self, found: dict[str, Found], program: Program) -> dict[str, Merit]:
+        """Return the merits of candidates on the rows that they were fitted to."""
+        policies = {name: one.answer.plugin_policy() for name, one in found.items()}
+        return {name: self._merit(program, [(self.rows, one)]) for name, one in policies.items()}
+
+    def unseen(self, found: dict[str, Found], program: Program) -> dict[str, Merit]:
+        """Return the merits of candidates on rows that they were not fitted to; none for one that a fold lacks.
+
+        Folds are decided by probabilities that were calibrated without each row, so no calibration is fitted again.
+        """
+        rows = held_out = self.rows
+        if self.soft.report is not None:
+            places, proba = self.soft.report.held_out
+            rows = self.rows.take(places)
+            held_out = replace(rows, proba=proba.astype(rows.proba.dtype))
+        start = found[CALIBRATED].answer.plugin_policy() if CALIBRATED in found else None
+        again = replace(self.options, start=start, callback=None, verbose=0, derandomise=False)
+        if CALIBRATED in found and isinstance(found[CALIBRATED].method, Local):
+            again = replace(again, method=Local(tries=1, thorough=False, warn=False))
+        parts: dict[str, list[tuple[Rows, Policy]]] = {name: [] for name in found}
+        folds = parts_of(deal(rows.labels, rows.cells, FOLDS))
+        for fitted, left_out in folds:
+            some = rows.take(fitted)
+            oracle = PluginOracle(some, "labels", self.oracle.threads)
+            soft = PluginOracle(held_out.take(fitted), "model", self.oracle.threads)
+            budget = Budget(max_seconds=self.budget.max_seconds - self.budget.seconds)
+            for name, one in (
+                Bench(self.problem, some, oracle, soft, again, budget).fitted(list(found)).items()
+            ):
+                judged = held_out if name == CALIBRATED else rows
+                parts[name].append((judged[left_out], one.answer.plugin_policy()))
+        return {
+            name: self._merit(program, pairs) for name, pairs in parts.items() if len(pairs) == len(folds)
+        }
+
+    def _merit(self, program: Program, pairs: Sequence[tuple[Rows, Policy]]) -> Merit:
+        made: FloatArray = np.sum([counted(program, rows, policy) for rows, policy in pairs], axis=0)
+        total = sum(len(rows) if rows.weights is None else float(rows.weights.sum()) for rows, _ in pairs)
+        return Merit.of(program, made / total, self.oracle.effective_rows)
+
+    @property
+    def program(self) -> Program:
+        """The problem, counted by labels."""
+        return self.problem.bind(self.oracle.axes, self.oracle.margins)
+
+
+def judged(bench: Bench) -> Verdict:
+    """Return the candidate that the rows of a bench prefer."""
+    found = bench.fitted([CALIBRATED, SEARCHED, ARGMAX])
+    if not found:  # the calibrated problem says by how much limits are missed, and which of them conflict
+        search(bench.problem, bench.oracle.by("calibrated"), bench.options)
+        raise AssertionError("an infeasible problem is feasible when it is solved once more")
+    program, (first, *others) = bench.program, list(found)
+    seen = bench.seen(found, program)
+    rivals = [name for name in others if _clearly(seen[name], seen[first])]
+    if not rivals:
+        return Verdict(first, found[first], bench.problem, _unrivalled(first, others))
+    held = bench.unseen({name: found[name] for name in (first, *rivals)}, program)
+    best = min(held, key=lambda name: held[name].cost, default=first)
+    if first in held and not _clearly(held[best], held[first]):
+        best = first
+    verdict = Verdict(best, found[best], bench.problem, _preferred(bench.problem, best, held))
+    return _tightened(bench, verdict, held[best], program) if best in held else verdict
+
+
+def _clearly(one: Merit, other: Merit) -> bool:
+    """Whether a policy is better than another one by more than a tie."""
+    return other.cost - one.cost > TIE * other.error
+
+
+def _tightened(bench: Bench, verdict: Verdict, merit: Merit, program: Program) -> Verdict:
+    """Return the verdict, or the same candidate with tightened limits where that is better on rows not seen."""
+    missed = np.where(merit.margins < -MISSED * merit.errors, -merit.margins, 0.0)
+    if not missed.any() or verdict.name == ARGMAX:
+        return verdict
+    limits = tuple(
+        replace(constraint, limit=constraint.limit + constraint.inward * float(move))
+        for constraint, move in zip(bench.problem.constraints, missed, strict=True)
+    )
+    tighter = replace(bench, problem=replace(bench.problem, constraints=limits))
+    found = tighter.fitted([verdict.name])
+    again = tighter.unseen(found, program) if found else {}
+    if not again or again[verdict.name].cost >= merit.cost:
+        return verdict
+    moved = [str(c) for c, move in zip(limits, missed, strict=True) if move]
+    kept = _for(bench.problem, found[verdict.name], verdict.found.outcome.bound)
+    why = f"{verdict.why}; rows not seen missed a limit, so it was solved for {' and '.join(moved)}"
+    return Verdict(verdict.name, kept, tighter.problem, why)
+
+
+def _for(problem: Problem, found: Found, bound: float) -> Found:
+    """Return an answer for tightened limits as one for the limits asked for, of which a bound is known."""
+    walk = found.answer.walk
+    if walk.program.problem is problem:
+        return found
+    program = problem.bind(walk.program.axes, walk.oracle.margins)
+    asked = Walk(program, walk.oracle, walk.tol, walk.budget, walk.seed)
+    for vertex in walk.vertices:
+        asked.add(vertex)
+    outcome = replace(found.outcome, bound=bound, status="searched")
+    return replace(found, answer=Answer(asked, found.answer.mixture), outcome=outcome)
+
+
+def _unrivalled(first: str, others: Sequence[str]) -> str:
+    if not others:
+        return f"{first}: nothing else meets the limits"
+    return f"{first}: even on the rows that they were tuned on, {' and '.join(others)} are no better"
+
+
+def _preferred(problem: Problem, best: str, held: dict[str, Merit]) -> str:
+    """Return in words how the candidates did on rows that they had not seen."""
+    told = []
+    for name, merit in held.items():
+        margins = "".join(
+            f", {constraint.metric} {constraint.limit + constraint.inward * margin:.3f}"
+            for constraint, margin in zip(problem.constraints, merit.margins, strict=True)
+        )
+        told.append(f"{name} {problem.sign * merit.value:.3f}{margins}")
+    return f"{best}; on rows not seen: {'; '.join(told)}"
