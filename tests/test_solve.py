@@ -125,7 +125,10 @@ BAD_OPTIONS = {
     "no seconds": ({"max_seconds": 0}, "max_seconds must be a positive number or None, got 0"),
     "seconds nan": ({"max_seconds": np.nan}, "max_seconds must be a positive number or None, got nan"),
     "seconds text": ({"max_seconds": "1 min"}, "max_seconds must be a positive number or None"),
-    "counting": ({"counting": "soft"}, "counting must be 'labels', 'calibrated' or 'model', got 'soft'"),
+    "counting": (
+        {"counting": "soft"},
+        "counting must be one of 'auto', 'labels', 'calibrated', 'model'; got 'soft'",
+    ),
     "oracle": ({"oracle": "plug-in"}, "oracle must be 'plugin' or an object with .*, got 'plug-in'"),
     "oracle object": ({"oracle": object()}, "oracle must be 'plugin' or an object with axes, margins"),
     "no threads": ({"n_jobs": 0}, "n_jobs must be None, a positive number of threads, or -1"),
@@ -228,7 +231,7 @@ def test_soft_labels_need_no_row_of_each_class():
 
 
 def test_a_single_decision_leaves_nothing_to_choose():
-    result = mf.optimize(PROBA, Y, "accuracy", decisions=[1])
+    result = mf.optimize(PROBA, Y, "accuracy", decisions=[1], counting="labels")
     assert result.policy.decide(PROBA).tolist() == [1, 1, 1, 1]
     assert result.value == 0.5
 

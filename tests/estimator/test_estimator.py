@@ -100,7 +100,9 @@ def test_a_class_that_only_a_frozen_model_knows():
 
 def test_constraints_hold_on_the_tuning_rows():
     model = GaussianNB().fit(X, Y)
-    clf = mf.MetricClassifier(FrozenEstimator(model), "g_mean", [FLOOR], tol=1e-6).fit(X, Y)
+    clf = mf.MetricClassifier(FrozenEstimator(model), "g_mean", [FLOOR], tol=1e-6, counting="labels").fit(
+        X, Y
+    )
     chance = clf.decision_proba(X)[:, 2]
     assert chance[Y == "rare"].sum() / chance.sum() >= 0.2 - 1e-9
     assert clf.result_.constraints[0].violation <= 1e-9

@@ -28,7 +28,7 @@ WEIGHTS = np.ones(len(Y))
         ({"constraints": ["demographic_parity('sex') <= 0.5"]}, "pass sensitive_features"),
         ({"method": "magic"}, "unknown method 'magic'"),
         ({"method": "bisection"}, "Try method='column_generation'"),
-        ({"counting": "label"}, "'calibrated' or 'model'"),
+        ({"counting": "label"}, "'calibrated', 'model'"),
         ({"randomize": "hsah"}, "did you mean 'hash'"),
         ({"cv": "prefit"}, "FrozenEstimator"),
         ({"decisions": ["rare", "rare"]}, "decisions holds the same label twice"),

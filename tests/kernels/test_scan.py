@@ -140,15 +140,14 @@ def test_a_users_function_is_asked_point_by_point():
 
 
 @pytest.mark.parametrize("case", [dict(), dict(soft=True), dict(weights=True, dtype=np.float32)])
-@pytest.mark.parametrize("trust", [0.0, 0.5])
-def test_a_compiled_sweep_does_what_lines_do_one_by_one(case, trust):
+def test_a_compiled_sweep_does_what_lines_do_one_by_one(case):
     oracle = oracle_of(N=400, **case)
     program = Problem.of("macro_f1").bind(oracle.axes, oracle.margins)
     profile, loss = Profile(program), argmax_loss(program)
     from metricfit.methods.search.coordinate import GAIN, Stage, best_count
 
     oracle.engine = "numpy"
-    slow = oracle.scan(loss, "diagonal", trust)
+    slow = oracle.scan(loss, "diagonal")
     start = total = slow.statistic()
     moves = 0
     for kind, j in product(["slope", "offset"], range(4)):
@@ -159,37 +158,11 @@ def test_a_compiled_sweep_does_what_lines_do_one_by_one(case, trust):
         if count != line.here:
             slow.move(line, count)
     oracle.engine = "numba"
-    fast = oracle.scan(loss, "diagonal", trust)
+    fast = oracle.scan(loss, "diagonal")
     sign, ratios = profile.only
     assert fast.sweep(ratios.terms, sign, start, Sweep(1, 3.0, False, GAIN)) == (moves, 8)
     np.testing.assert_array_equal(fast.decisions, slow.decisions)
     np.testing.assert_allclose(fast.loss, slow.loss, rtol=1e-9)
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("layout", ["diagonal", "full"])
-def test_what_is_counted_half_by_probabilities(case, layout):
-    oracle = PluginOracle(rows_of(**{name: case[name] for name in case if name != "soft"}))
-    rows = oracle.rows
-    weights = np.full(len(rows), 1 / len(rows)) if rows.weights is None else rows.weights
-    targets = 0.25 * rows.proba + 0.75 * np.eye(4)[rows.labels]
-    program = Problem.of(mf.accuracy() if layout == "diagonal" else mf.custom(lambda m: m[0, 0])).bind(
-        oracle.axes, oracle.margins
-    )
-    loss = balanced_loss(program, oracle.margins)
-    scan = oracle.scan(loss, layout, 0.25)
-    line = scan.line(1, "offset")
-    for count in (0, len(line) // 2):
-        expected = np.zeros(oracle.axes.shape)
-        moved = oracle.scan(loss, layout, 0.25)
-        before, change = moved.statistic(), moved.change(line, count)
-        moved.move(line, count)
-        cells = np.zeros(len(rows), int) if rows.cells is None else rows.cells
-        np.add.at(expected.swapaxes(1, 2), (cells, moved.decisions), weights[:, None] * targets)
-        expected = kept(expected, layout, oracle.axes)
-        np.testing.assert_allclose(moved.statistic(), expected, atol=1e-6)
-        np.testing.assert_allclose(before + change, expected, atol=1e-6)
-        np.testing.assert_allclose(moved.statistic(0.0), oracle(moved.loss, layout).statistic, atol=1e-12)
 
 
 @pytest.mark.parametrize("case", CASES)

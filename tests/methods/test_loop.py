@@ -265,14 +265,14 @@ class TestEveryChoice:
         for name, able in TAKEN_BY.items():
             options = {"method": method, "counting": confusion, "max_calls": 30}
             case = replace(PROBLEMS[name], sample=Sample.draw(groups=0))  # a grid has few weights
-            if method not in {"auto", "guided", *able}:
+            if method not in {"auto", "local", *able}:
                 with pytest.raises(ValueError, match="Try method="):
                     case.solve(**options)
                 continue
             result = case.solve(**options)
             assert result.status in STATUSES
             assert result.certified == (confusion == "model" and np.isfinite(result.bound))
-            auto = "column_generation" if confusion == "model" else "guided"
+            auto = "column_generation" if confusion == "model" else "local"
             assert result.method == (auto if method == "auto" else method)
 
     def test_some_method_takes_each_problem_by_name(self):

@@ -150,7 +150,7 @@ def test_limits_without_room_take_no_more_calls(objective, name):
 @pytest.mark.parametrize("name", HAIR)
 def test_limits_without_room_are_kept_by_counted_labels(name):
     proba, y, _ = labelled(6, 600, 3, 1.0)
-    result = mf.optimize(proba, y, "accuracy", HAIR[name])
+    result = mf.optimize(proba, y, "accuracy", HAIR[name], counting="labels")
     assert (result.status, result.feasible) == ("searched", True)
     assert result.n_oracle_calls <= 600
 

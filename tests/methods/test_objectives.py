@@ -52,7 +52,7 @@ LIMITS = {
 def test_any_objective_under_any_constraints(objective, limits):
     proba, y, group = rows()
     metric, wanted = OBJECTIVES[objective], LIMITS[limits]
-    result = mf.optimize(proba, y, metric, wanted, sensitive_features={"group": group})
+    result = mf.optimize(proba, y, metric, wanted, sensitive_features={"group": group}, counting="labels")
     # What is reported is what the policy does to these rows.
     shares = result.policy.decision_proba(proba, {"group": group})
     tensor = np.zeros((2, CLASSES, CLASSES))
@@ -89,7 +89,7 @@ def test_any_objective_under_any_constraints(objective, limits):
 )
 def test_the_value_is_scikit_learns(metric, score):
     proba, y, _ = rows(1, 2000)
-    result = mf.optimize(proba, y, metric)
+    result = mf.optimize(proba, y, metric, counting="labels")
     plain = score(y, proba.argmax(axis=1))
     if result.policy.n_rules == 1:
         assert score(y, result.policy.decide(proba)) == pytest.approx(result.value, abs=1e-12)
@@ -99,7 +99,7 @@ def test_the_value_is_scikit_learns(metric, score):
 def test_a_bound_is_never_made_up():
     proba, y, _ = rows(2, 2000)
     for metric in OBJECTIVES.values():
-        result = mf.optimize(proba, y, metric)
+        result = mf.optimize(proba, y, metric, counting="labels")
         assert (result.bound, result.gap, result.certified) == (np.inf, np.inf, False)
 
 
@@ -121,9 +121,9 @@ class TestReview:
         goal = mf.selective_accuracy() * mf.selective_recall("fraud")
         options = dict(classes=classes, decisions=[*classes, "review"])
         limit = mf.coverage("review") <= 0.05
-        result = mf.optimize(proba, y, goal, limit, **options)
-        without = mf.optimize(proba, y, goal, classes=classes)
-        assert result.method == "guided"
+        result = mf.optimize(proba, y, goal, limit, **options, counting="labels")
+        without = mf.optimize(proba, y, goal, classes=classes, counting="labels")
+        assert result.method == "local"
         assert 0.01 < result.constraints[0].value <= 0.05 + 1e-9
         assert result.value > without.value
         decided = result.policy.decide(proba, randomize="never")

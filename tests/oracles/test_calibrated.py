@@ -62,7 +62,7 @@ def test_it_is_certified_and_the_policy_takes_the_models_own_probabilities(data)
 def test_decisions_by_labels_reproduce_the_confusion(data, limits):
     """With labels the policy decides the model's own probabilities too, and its confusion is what was counted."""
     proba, labels, group = data
-    found = mf.optimize(proba, labels, "h_mean", limits, sensitive_features=group)
+    found = mf.optimize(proba, labels, "h_mean", limits, sensitive_features=group, counting="labels")
     cells = (group == "S").astype(int)
     chances = found.policy.decision_proba(proba, group)
     tensor = np.zeros((2, 3, 3))
@@ -72,7 +72,7 @@ def test_decisions_by_labels_reproduce_the_confusion(data, limits):
 
 def test_decide_reproduces_the_confusion_of_a_policy_without_mixtures(data):
     proba, labels, _ = data
-    found = mf.optimize(proba, labels, "macro_f1")
+    found = mf.optimize(proba, labels, "macro_f1", counting="labels")
     assert len(found.policy.rules[0]) == 1
     counted = mf.Confusion.from_predictions(labels, found.policy.decide(proba))
     np.testing.assert_allclose(found.confusion.values, counted.values, atol=1e-12)

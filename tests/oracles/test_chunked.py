@@ -133,7 +133,7 @@ def test_any_stored_order_and_type(tmp_path, data, change):
 @pytest.mark.parametrize("constraints", [(), ("demographic_parity(over='region') <= 0.05",)])
 def test_whole_solves_are_equal(tmp_path, data, objective, constraints):
     proba, labels, frame, weight = data
-    expected = mf.optimize(proba, labels, objective, constraints, sensitive_features=frame)
+    expected = mf.optimize(proba, labels, objective, constraints, sensitive_features=frame, counting="labels")
     folder = tmp_path / "table"
     folder.mkdir()
     write(folder, proba, labels, frame, weight)

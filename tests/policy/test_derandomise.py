@@ -77,7 +77,7 @@ def test_few_different_probabilities_keep_the_limit_first():
     """Three leaves: no rule meets the limit exactly, so the value gives way."""
     proba = np.repeat([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]], 100, axis=0)
     y = (np.arange(300) % 100 < np.repeat([10, 40, 80], 100)).astype(int)
-    result = mf.optimize(proba, y, "accuracy", [mf.recall(1) >= 0.7])
+    result = mf.optimize(proba, y, "accuracy", [mf.recall(1) >= 0.7], counting="labels")
     assert result.policy.n_rules == 2
     made = result.policy.decide(proba, randomize="never")
     assert (made[y == 1] == 1).mean() >= 0.7

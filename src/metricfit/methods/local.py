@@ -58,8 +58,8 @@ class Local(Method):
         How many rules are polished: the best rule of each start in the order of their values, then randomly
         changed copies of the best of all. By default 6 on small data, where a polish takes little time, and else 1.
     thorough : bool
-        Whether each weight is scanned until no change of a single one is better, at the end over all its breakpoints;
-        otherwise twice near its value, which takes a third of the time with many classes.
+        Whether weights are scanned until no change of a single one is better; otherwise once near their values and once
+        over all breakpoints, which takes half of the time with many classes.
     warn : bool
         Whether to warn when there are few rows for the number of weights tuned on them.
 

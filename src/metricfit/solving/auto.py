@@ -3,8 +3,8 @@
 There are three candidates: the answer of the calibrated problem, which carries a proof; a search on labels; and the
 most probable class, which is not tuned at all. A candidate that is not clearly better than the calibrated answer even
 on the rows that it was tuned on is dropped. The others are fitted again without each of some folds, and judged by the
-labels there (`Merit`); ties go to the proof. Where the chosen one misses a limit there, it is tried once more with that
-limit tightened by as much.
+labels there (`Merit`); ties go to the proof. Where the chosen one misses a limit there by more than chance, it is tried
+once more with that limit tightened.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
-from metricfit.methods import Local, Plugin, choose
+from metricfit.methods import Local, Plugin, Record, choose
 from metricfit.methods.base import Budget, Walk
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
@@ -26,7 +26,7 @@ from metricfit.oracles.samples import thinned
 from metricfit.policy import Policy
 from metricfit.problem import Problem, Program
 from metricfit.solving.answer import Answer
-from metricfit.solving.judge import Merit, counted
+from metricfit.solving.judge import Merit, counted, shrunk
 from metricfit.solving.policy_search import (
     Found,
     budget_of,
@@ -44,8 +44,6 @@ from metricfit.types import FloatArray
 CALIBRATED, SEARCHED, ARGMAX = "the calibrated answer", "the search on labels", "the most probable class"
 #: A candidate must be better than the calibrated answer by more than this, in standard errors of the objective.
 TIE = 0.5
-#: A limit is tightened where rows not seen miss it by more than this, in standard errors.
-MISSED = 0.5
 #: How many folds, and how many rows and probabilities are judged by at most.
 FOLDS, ROWS, ENTRIES = 3, 20_000, 200_000
 
@@ -57,13 +55,15 @@ class Choice:
     found: Found
     counting: Counting
     why: str
+    history: tuple[Record, ...]
 
 
 def answer_of(problem: Problem, given: OracleBase, options: Options, simple: bool = True) -> Choice:
     """Return the answer to a problem; what it counts by is chosen if the oracle leaves that open."""
     if given.counting == "auto":
         return choose_answer(problem, given, options)
-    return Choice(search(problem, given, options, simple), given.counting, "")
+    found = search(problem, given, options, simple)
+    return Choice(found, given.counting, "", found.outcome.history)
 
 
 def choose_answer(problem: Problem, given: OracleBase, options: Options) -> Choice:
@@ -73,7 +73,8 @@ def choose_answer(problem: Problem, given: OracleBase, options: Options) -> Choi
     if options.method != "auto":
         how = "solves the calibrated problem" if method.counts == "calibrated" else "searches on labels"
         found = search(problem, given.by(method.counts), options)
-        return Choice(found, method.counts, f"the method {method.name} was asked for, which {how}")
+        why = f"the method {method.name} was asked for, which {how}"
+        return Choice(found, method.counts, why, found.outcome.history)
     refuse_empty_limits(problem, program, given.margins)
     everything = judging_rows(given)
     if everything is None:
@@ -81,14 +82,26 @@ def choose_answer(problem: Problem, given: OracleBase, options: Options) -> Choi
     rows = thinned(everything, min(ROWS, ENTRIES // given.axes.n))
     if len(rows) == given.n_rows:
         verdict = judged(Bench.of(problem, rows, given.by("labels"), options, budget_of(program, options)))
-        return Choice(verdict.found, verdict.counting, verdict.why)
+        return Choice(verdict.found, verdict.counting, verdict.why, _history(verdict, options))
     quiet = replace(options, callback=None, verbose=0, derandomise=False)
     oracle = PluginOracle(rows, "labels", given.threads)
     verdict = judged(Bench.of(problem, rows, oracle, quiet, budget_of(program, quiet)))
     asked = replace(options, method=Plugin()) if verdict.name == ARGMAX else options
     found = search(verdict.problem, given.by(verdict.counting), asked)
     found = _for(problem, found, verdict.found.outcome.bound)
-    return Choice(found, verdict.counting, f"{verdict.why}, judged by {len(rows):,} rows")
+    why = f"{verdict.why}, judged by {len(rows):,} rows"
+    return Choice(found, verdict.counting, why, found.outcome.history)
+
+
+def _history(verdict: Verdict, options: Options) -> tuple[Record, ...]:
+    """Return the records of the calibrated problem's solve, and one for another answer that is preferred."""
+    found = verdict.found
+    if found.calibrated is None:
+        return found.outcome.history
+    last = found.outcome.history[-1]
+    if options.callback is not None:
+        options.callback(last)
+    return (*found.calibrated.outcome.history, last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,15 +142,19 @@ class Bench:
         known = calibrated_answer(self.problem, self.soft, self.options, self.budget)
         if known is not None and known.stopped:
             return {CALIBRATED: known}
-        later = replace(self.options, start=None)
-        plain = replace(later, method=Plugin(), callback=None, verbose=0)
+        later = replace(self.options, start=None, callback=None, verbose=0)
+        plain = replace(later, method=Plugin())
         ways: dict[str, Callable[[], Found | None]] = {
             CALIBRATED: lambda: known,
             SEARCHED: partial(on_labels, self.problem, self.oracle, known, later, self.budget),
-            ARGMAX: partial(by_method, self.problem, self.oracle, plain, self.budget),
+            ARGMAX: lambda: replace(
+                by_method(self.problem, self.oracle, plain, self.budget), calibrated=known
+            ),
         }
         found = {}
         for name in names:
+            if name != CALIBRATED and known is not None and (self.budget.late or not self.budget.left):
+                continue
             try:
                 one = ways[name]()
             except InfeasibleError:
@@ -218,7 +235,7 @@ def _clearly(one: Merit, other: Merit) -> bool:
 
 def _tightened(bench: Bench, verdict: Verdict, merit: Merit, program: Program) -> Verdict:
     """Return the verdict, or the same candidate with tightened limits where that is better on rows not seen."""
-    missed = np.where(merit.margins < -MISSED * merit.errors, -merit.margins, 0.0)
+    missed = shrunk(np.maximum(-merit.margins, 0.0), merit.errors)
     if not missed.any() or verdict.name == ARGMAX:
         return verdict
     limits = tuple(
@@ -251,8 +268,9 @@ def _for(problem: Problem, found: Found, bound: float) -> Found:
 
 def _unrivalled(first: str, others: Sequence[str]) -> str:
     if not others:
-        return f"{first}: nothing else meets the limits"
-    return f"{first}: even on the rows that they were tuned on, {' and '.join(others)} are no better"
+        return f"{first}: no other candidate meets the limits"
+    no = f"neither {' nor '.join(others)}" if len(others) > 1 else f"not {others[0]}"
+    return f"{first}: {no} is clearly better, even on the rows that were tuned on"
 
 
 def _preferred(problem: Problem, best: str, held: dict[str, Merit]) -> str:

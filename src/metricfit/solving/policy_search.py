@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from metricfit.exceptions import InfeasibleError
-from metricfit.methods import Local, Method, Outcome, Record, Walk, choose, run
+from metricfit.methods import Local, Method, Outcome, Walk, choose, run
 from metricfit.methods.base import Budget
 from metricfit.methods.search.coordinate import count_of_weights
 from metricfit.options import Options
@@ -54,12 +54,6 @@ class Found:
         """Whether the user has stopped it."""
         return self.outcome.status == "stopped"
 
-    @property
-    def history(self) -> tuple[Record, ...]:
-        """The records of all iterations."""
-        before = () if self.calibrated is None else self.calibrated.history
-        return before + self.outcome.history
-
 
 def search(problem: Problem, given: OracleBase, options: Options, simple: bool = True) -> Found:
     """Return the best answer found for a problem, counted as the oracle counts.
@@ -74,9 +68,13 @@ def search(problem: Problem, given: OracleBase, options: Options, simple: bool =
     asked = None if given.exact or options.method != "auto" else given.calibrated()
     if asked is None:
         return by_method(problem, given, options, budget, simple)
-    soft = asked.soft()
-    known = None if soft is None else calibrated_answer(problem, soft, options, budget, simple)
-    return known if known is not None and known.stopped else on_labels(problem, given, known, options, budget)
+    soft, known = asked.soft(), None
+    if soft is not None and budget.left > 1:
+        # The labels have the last word, so they get at least half of a budget.
+        half = budget.half()
+        known = calibrated_answer(problem, soft, replace(options, callback=None, verbose=0), half, simple)
+        budget.calls += half.calls
+    return on_labels(problem, given, known, options, budget)
 
 
 def calibrated_answer(

@@ -43,7 +43,7 @@ class Stage(NamedTuple):
 NEAR = 1.0
 # Most rows are far from entering most decisions, so sweeps that stay near the present weights cost a fraction of those
 # over all breakpoints, which come last.
-FREE, QUICK = (Stage(6, NEAR),), (Stage(2, NEAR),)
+FREE, QUICK = (Stage(6, NEAR),), (Stage(1, NEAR), Stage(1))
 CONSTRAINED = (Stage(2, None, 1.0), Stage(2, None, 10.0))
 CLOSING = (Stage(4),)
 

@@ -42,3 +42,7 @@ class Budget:
     def left(self) -> int:
         """How many calls are left."""
         return max(self.max_calls - self.calls, 0)
+
+    def half(self) -> Budget:
+        """Return a budget of half of what is left."""
+        return Budget(self.left // 2, (self.max_seconds - self.seconds) / 2)
