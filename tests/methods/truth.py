@@ -208,10 +208,11 @@ def smallest_ratio(pairs: list[tuple[Any, Any]], limits: list[Any]) -> float:
     overs, unders = (cp.hstack(list(parts)) for parts in zip(*pairs, strict=True))
     problem = cp.Problem(cp.Maximize(below), [*limits, below <= overs - level * unders])
     for _ in range(100):
-        solved(problem)
+        if solved(problem) <= 1e-9:  # a precision's denominator may then be zero
+            return float(level.value)
         found = float(np.min(overs.value / np.maximum(unders.value, 1e-12)))
-        if abs(found - level.value) <= 1e-9:
-            return found
+        if found - level.value <= 1e-9:
+            return max(found, float(level.value))
         level.value = found
     raise AssertionError("Dinkelbach's iteration did not converge")
 

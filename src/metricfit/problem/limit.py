@@ -11,9 +11,9 @@ from metricfit.exceptions import NotConvex
 from metricfit.functions.expression import Node, nodes_of
 from metricfit.functions.levels import at_least, at_most, defined
 from metricfit.functions.nonlinear import Quotient
-from metricfit.functions.sums import Sum
+from metricfit.functions.sums import Stack, Sum, Total
 from metricfit.metrics import Constraint
-from metricfit.types import FloatArray
+from metricfit.types import BoolArray, FloatArray
 
 # A limit is out of reach if it is further than this beyond all values of its metric: rounding errors are smaller.
 OUT_OF_REACH = 1e-9
@@ -83,6 +83,15 @@ class Limit:
         excess = self.constraint.excess(value)
         return np.where(np.isnan(excess), 0.0, excess)
 
+    @cached_property
+    def always(self) -> bool:
+        """Whether every rule keeps the limit, as ``g_mean() >= 0``, whose slope at rates of 0 is infinite."""
+        return self.node is not None and bool((self.convex.reach()[1] <= 0).all())
+
+    def part(self, rows: BoolArray) -> Limit:
+        """Return the limit with some of its functions only."""
+        return PartOfLimit(self.constraint, self.metric, rows)
+
     @property
     def out_of_reach(self) -> float:
         """By how much the limit lies beyond all values that the metric can have; at most 0 where it does not."""
@@ -98,3 +107,14 @@ class Limit:
         """Return what one unit of slack in the limit adds to the functions (they are affine in the limit)."""
         limit = self.constraint.limit
         return self.functions(limit).value(u) - self.functions(limit - self.constraint.inward).value(u)
+
+
+@dataclass(frozen=True, eq=False)
+class PartOfLimit(Limit):
+    """A bound constraint of which only some functions are asked for, as the precisions of some of the groups."""
+
+    rows: BoolArray
+
+    def functions(self, limit: float) -> Node:
+        whole = super().functions(limit)
+        return Stack(tuple(Total(row, whole) for row in np.eye(whole.size)[self.rows]))

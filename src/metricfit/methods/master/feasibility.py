@@ -47,12 +47,17 @@ def phase_one(program: Program, limits: Sequence[Limit]) -> Program:
 
 
 def lower_violation(
-    program: Program, walk: Walk, columns: Columns, target: float, master: Master | None = None
+    program: Program,
+    walk: Walk,
+    columns: Columns,
+    target: float,
+    master: Master | None = None,
+    start: Iterate | None = None,
 ) -> Iterator[Iterate]:
     """Minimise a phase-one objective until it reaches its target, or provably cannot be <= 0, or is minimal."""
-    for iterate in generate(program, walk, columns, tol=FEASIBLE, master=master):
+    for iterate in generate(program, walk, columns, start, FEASIBLE, master):
         yield iterate
-        value = program.value(iterate.u)
+        value = program.value(iterate.u) if program.excess(iterate.u) <= FEASIBLE else np.inf
         if value <= target or iterate.bound > FEASIBLE or value - iterate.bound <= FEASIBLE:
             return
 
@@ -78,28 +83,60 @@ def reach(program: Program, walk: Walk, columns: Columns, goal: Master | None = 
             if program.excess(solved.u) <= FEASIBLE:
                 yield Iterate(columns.weights(solved.alpha, len(walk.vertices)), solved.u)
                 return
-    first = phase_one(program, program.limits)
-    best, bound, nearest = np.inf, -np.inf, program.uniform(walk.oracle.margins)
-    master = Master(first, walk)
-    mixed = best_mixture(master, columns, np.ones(len(columns)))
-    if first.value(mixed.u) <= -ROOM:  # no call is needed
+    start = None
+    for stage in stages(program, program.limits):
+        best, bound, nearest = np.inf, -np.inf, program.uniform(walk.oracle.margins)
+        for iterate in _lowest(stage, walk, columns, start):
+            bound = max(bound, iterate.bound)
+            if stage.excess(iterate.u) <= FEASIBLE and stage.value(iterate.u) < best:
+                best, nearest, start = stage.value(iterate.u), iterate.u, iterate
+            yield replace(iterate, bound=-np.inf, multipliers=None)
+        # With an exact oracle, a bound above zero proves that the constraints conflict, and a bound just below the
+        # smallest violation says the same up to rounding. If it is neither, the solvers failed and nothing is known.
+        if best > FEASIBLE:
+            if not walk.oracle.exact or bound > 0 or best - bound <= UNDECIDED:
+                raise _diagnosis(program, walk, columns, nearest, walk.oracle.exact and bound > 0)
+            return
+    if start is not None:
+        yield replace(start, bound=-np.inf, multipliers=None)
+
+
+def stages(program: Program, limits: Sequence[Limit]) -> Iterator[Program]:
+    """Yield the problems whose least values must be <= 0, one after the other, so that limits can be kept together.
+
+    Affine limits come first, and the curved ones then under them: a mixture that keeps affine limits only just is a
+    good start for any method, one that keeps curved limits only just is not.
+    """
+    open_limits = [limit for limit in limits if not limit.always]
+    flat = tuple(limit for limit in open_limits if is_polyhedral(limit.convex))
+    curved = [limit for limit in open_limits if limit not in flat]
+    if flat:
+        yield phase_one(program, flat)
+    if curved:
+        yield replace(phase_one(program, curved), limits=flat)
+
+
+def _lowest(stage: Program, walk: Walk, columns: Columns, start: Iterate | None) -> Iterator[Iterate]:
+    """Yield iterates that lower the value of a stage until it is low enough; no call is needed if it is at once."""
+    master = Master(stage, walk)
+    alpha = np.ones(len(columns)) if start is None else columns.alpha(start.weights)
+    mixed = best_mixture(master, columns, alpha)
+    if stage.value(mixed.u) <= -ROOM and stage.excess(mixed.u) <= FEASIBLE:
         yield Iterate(columns.weights(mixed.alpha, len(walk.vertices)), mixed.u)
         return
-    for iterate in lower_violation(first, walk, columns, -ROOM, master):
-        bound = max(bound, iterate.bound)
-        if first.value(iterate.u) < best:
-            best, nearest = first.value(iterate.u), iterate.u
-        yield replace(iterate, bound=-np.inf, multipliers=None)
-    # With an exact oracle, a bound above zero proves that the constraints conflict, and a bound just below the smallest
-    # violation says the same up to rounding. If the bound is neither, the solvers failed and nothing is known.
-    if best > FEASIBLE and (not walk.oracle.exact or bound > 0 or best - bound <= UNDECIDED):
-        raise _diagnosis(program, walk, columns, nearest, walk.oracle.exact and bound > 0)
+    yield from lower_violation(stage, walk, columns, -ROOM, master, start)
 
 
 def _smallest(program: Program, walk: Walk, columns: Columns, limits: Sequence[Limit]) -> float:
-    """Return the smallest value that the largest of some constraint functions can have."""
-    problem = phase_one(program, limits)
-    return min(problem.value(iterate.u) for iterate in lower_violation(problem, walk, columns, -ROOM))
+    """Return the smallest value that the largest of some constraint functions can have, or one that is low enough."""
+    least, start = -np.inf, None
+    for stage in stages(program, limits):
+        found = [i for i in lower_violation(stage, walk, columns, -ROOM, start=start)]
+        start = min(found, key=lambda iterate: (max(stage.excess(iterate.u), FEASIBLE), stage.value(iterate.u)))
+        least = stage.value(start.u)
+        if least > FEASIBLE:
+            break
+    return least
 
 
 def in_units(program: Program, limits: Sequence[Limit]) -> Program:

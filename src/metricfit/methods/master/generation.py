@@ -13,7 +13,6 @@ import numpy as np
 from metricfit.exceptions import Unsolved
 from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.master.columns import Columns, Solution
-from metricfit.methods.master.linear import corrected
 from metricfit.methods.master.master import Master
 from metricfit.methods.master.proximal import Proximal
 from metricfit.methods.master.ratio_level import level_goal
@@ -89,7 +88,7 @@ def best_mixture(
     ``stuck`` is the number of rounds without a new column; each such round tries another way of solving.
     """
     program = master.program
-    solvers: list[Callable[[Columns, FloatArray], Solution]] = [master.solve, partial(corrected, program)]
+    solvers: list[Callable[[Columns, FloatArray], Solution]] = [master.solve, master.corrected]
     for solve in solvers[stuck:] or [partial(master.widened, stuck - 2)]:
         try:
             return solve(columns, alpha)

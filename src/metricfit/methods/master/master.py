@@ -7,6 +7,7 @@ functions, goes to CVXPY. Ratios are minimised by Dinkelbach's iteration around 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
@@ -20,6 +21,8 @@ from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.cone import ConeMaster
 from metricfit.methods.master.corners import Corners
 from metricfit.methods.master.curve import Curve, CurvedAndLinear, smooth_parts
+from metricfit.methods.master.face import Face
+from metricfit.methods.master.linear import corrected
 from metricfit.methods.master.mixtures import SPARE
 from metricfit.methods.master.polyhedron import Polyhedron, is_polyhedral
 from metricfit.methods.master.quadratic import QuadraticProgram
@@ -33,6 +36,8 @@ DINKELBACH_STEPS = 30
 # By how much limits are widened, in turn; the objective changes by about the square root of that.
 WIDENED = (1e-6, 1e-7, 1e-8)
 
+Solver = Callable[["Master", Columns, FloatArray], Solution]
+
 
 class Master:
     """Solves one program over a growing set of columns; what does not depend on the columns is built once."""
@@ -40,10 +45,27 @@ class Master:
     def __init__(self, program: Program, walk: Walk | None = None, left: float = NEWTON_LEFT) -> None:
         self.program, self.walk, self.left = program, walk, left
         self._corners: Corners | None = None
+        self._faces: dict[bytes, Master] = {}
 
     def solve(self, columns: Columns, alpha: FloatArray) -> Solution:
         """Return the best mixture of the columns, starting from ``alpha``; raise `Unsolved` when solvers fail."""
-        alpha = columns.normalised(alpha)
+        return self._on_face(Master._solve, columns, alpha)
+
+    def corrected(self, columns: Columns, alpha: FloatArray) -> Solution:
+        """Return a better mixture, found by a linear program; raise `Unsolved` when HiGHS fails."""
+        return self._on_face(lambda rest, *where: corrected(rest.program, *where), columns, alpha)
+
+    def _on_face(self, solve: Solver, columns: Columns, alpha: FloatArray) -> Solution:
+        """Solve what is left of the limits where those hold that the columns keep only with equality."""
+        face = Face.of(self.program, columns, alpha) if self.program.limits else None
+        if face is None or face.is_whole:
+            return solve(self, columns, columns.normalised(alpha))
+        if face.key not in self._faces:
+            self._faces[face.key] = Master(face.rest, self.walk, self.left)
+        members = face.members
+        return face.whole(solve(self._faces[face.key], members, members.normalised(alpha[face.inside])))
+
+    def _solve(self, columns: Columns, alpha: FloatArray) -> Solution:
         if self.program.curvature.is_convex:
             return self._convex(self.program.objective, columns, alpha)
         return self._dinkelbach(columns, alpha)
@@ -64,9 +86,12 @@ class Master:
 
         A curved limit without interior points (a divergence of at most 0) has no multipliers of its own.
         """
-        found = self._cone.with_room(columns, -WIDENED[turn])
-        alpha = columns.normalised(alpha)
-        return replace(found, alpha=alpha, u=columns.u(alpha), touched=found.u)
+
+        def solve(rest: Master, columns: Columns, alpha: FloatArray) -> Solution:
+            found = rest._cone.with_room(columns, -WIDENED[turn])
+            return replace(found, alpha=alpha, u=columns.u(alpha), touched=found.u)
+
+        return self._on_face(solve, columns, alpha)
 
     def _dinkelbach(self, columns: Columns, alpha: FloatArray) -> Solution:
         """Minimise a ratio: lower the level to the value reached until no mixture beats it."""
@@ -121,7 +146,7 @@ class Master:
 
     @cached_property
     def _flat_limits(self) -> bool:
-        return all(map(is_polyhedral, self.program.bounds))
+        return all(limit.always or is_polyhedral(limit.convex) for limit in self.program.limits)
 
     @cached_property
     def _limits(self) -> Polyhedron:
