@@ -63,6 +63,10 @@ class Method(ABC):
         """Return the method's final answer, however the walk ended; by default the best iterate."""
         return best
 
+    def firm(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
+        """Return a mixture at most ``slack`` worse that rests on rules which it uses more; by default the given one."""
+        return best
+
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Return a simpler mixture that is at most ``slack`` worse; by default the given one."""
         return best

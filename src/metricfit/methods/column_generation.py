@@ -15,6 +15,7 @@ from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk
 from metricfit.methods.master import feasibility
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.fewer_rules import fewer_rules
+from metricfit.methods.master.firm import firm
 from metricfit.methods.master.generation import generate
 from metricfit.methods.master.head_start import head_start
 from metricfit.methods.master.master import Master
@@ -55,6 +56,10 @@ class ColumnGeneration(Method):
             # No rule ever hits a certain class, so a mean of recalls is 0 for all mixtures and has no useful slope.
             feasibility.add_constants(program, walk, columns)
             yield from generate(program, walk, columns)
+
+    def firm(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
+        """Make the denominators of the objective as large as possible."""
+        return firm(program, walk, best, slack)
 
     def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
         """Drop rules that the mixture can do without."""

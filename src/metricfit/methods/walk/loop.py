@@ -101,7 +101,7 @@ def _answer(
     answer = method.finish(program, walk, best)
     if not method.as_published:
         whole = better(program, best, answer)
-        answer = supported(program, walk, whole)
+        answer = supported(method, program, walk, whole)
         if answer is not whole and status == "optimal":
             status = "stalled"  # unless the bound proves this mixture, too
     reached = Standing.of(program, answer.u)
@@ -117,22 +117,32 @@ def better(program: Program, old: Iterate | None, new: Iterate) -> Iterate:
     return old
 
 
-def supported(program: Program, walk: Walk, best: Iterate) -> Iterate:
+def supported(method: Method, program: Program, walk: Walk, best: Iterate) -> Iterate:
     """Return a mixture, unless its value rests on rules that it hardly ever uses: then what is best without these.
 
     A precision does not depend on how rarely a decision is made, so a search may drive the weight of a rule towards 0
     where 0 itself is worthless: a policy that decides for less than one row.
     """
+    if _firmer(program, walk, best) is None:
+        return best
+    # A quarter of the tolerance: half of it may be between the value and a bound of a ratio already.
+    firm = method.firm(program, walk, best, walk.tol / 4)
+    if (heavy := _firmer(program, walk, firm)) is None:
+        return firm
+    return better(program, _best_single(program, walk), heavy)
+
+
+def _firmer(program: Program, walk: Walk, best: Iterate) -> Iterate | None:
+    """Return a mixture without the rules that it hardly ever uses, if its value rests on these; else None."""
     weights = best.table(len(program.axes.cells))
     heavy = np.where(weights < SELDOM, 0.0, weights)
     left_out = 1 - float(heavy.sum(axis=1).min())
     if not 0 < left_out <= TOGETHER:
-        return best
+        return None
     heavy = heavy / heavy.sum(axis=1, keepdims=True)
     u = program.vector(mixed(walk.vertices, heavy))
-    if program.value(u) - program.value(best.u) <= STEEP * left_out:
-        return best
-    return better(program, _best_single(program, walk), replace(best, weights=heavy, u=u))
+    rests = program.value(u) - program.value(best.u) > STEEP * left_out
+    return replace(best, weights=heavy, u=u) if rests else None
 
 
 def _best_single(program: Program, walk: Walk) -> Iterate:
