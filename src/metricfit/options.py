@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, get_args
 
 import numpy as np
 
 from metricfit.methods import Method, Record
+from metricfit.methods.base import NEVER, Deadline
 from metricfit.oracles.base import Counting
 
 
@@ -34,11 +35,35 @@ class Options:
     verbose: int = 0
     #: Whether to search for the rule of ``randomize="never"``; not needed for policies that are only evaluated.
     derandomise: bool = True
+    #: When the whole call should end; `begun` sets it.
+    deadline: Deadline | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense before anything is computed."""
         check_options(self.tol, self.max_calls, self.max_seconds)
         check_extras(self.random_state, self.callback, self.verbose)
+
+    def begun(self) -> Options:
+        """Return the options with the deadline of a call that begins now, or that has begun before."""
+        known = self.deadline is not None
+        return self if known else replace(self, deadline=Deadline.after(self.max_seconds))
+
+    @property
+    def ends(self) -> Deadline:
+        """The deadline; none where the call has not begun."""
+        return NEVER if self.deadline is None else self.deadline
+
+    def within(self, part: float) -> Options:
+        """Return the options with an earlier deadline, after a part of the time that is left."""
+        return replace(self, deadline=self.ends.share(part))
+
+    def quiet(self) -> Options:
+        """Return the options for another solve that is not watched, and starts from nothing."""
+        return replace(self, start=None, callback=None, verbose=0)
+
+    def again(self) -> Options:
+        """Return the options for a later call, which has its own time."""
+        return replace(self.quiet(), deadline=None)
 
 
 COUNTINGS = get_args(Counting)

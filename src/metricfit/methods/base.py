@@ -13,7 +13,9 @@ from typing import ClassVar, Literal
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.walk import (
     FEASIBLE,
+    NEVER,
     Budget,
+    Deadline,
     Exhausted,
     Iterate,
     Outcome,
@@ -96,7 +98,9 @@ class Method(ABC):
 
 __all__ = [
     "FEASIBLE",
+    "NEVER",
     "Budget",
+    "Deadline",
     "Exhausted",
     "Iterate",
     "Method",

@@ -81,11 +81,13 @@ class ConeProgram:
         self.problem = cp.Problem(cp.Minimize(cp.sum(objective)), translate.constraints + self.limits)
         self._translated: dict[float, tuple[Any, Any, Any]] = {}
 
-    def minimise(self, room: float, matrix: Any, constant: FloatArray, sums: Any) -> FloatArray:
+    def minimise(
+        self, room: float, matrix: Any, constant: FloatArray, sums: Any, seconds: float = np.inf
+    ) -> FloatArray:
         """Return weights alpha >= 0 with ``sums @ alpha == 1``; ``limits`` and ``maxima`` then have their multipliers.
 
         Limits are kept with some room. An answer that Clarabel calls inaccurate is accepted, because no bound depends
-        on it. Raises `Unsolved` if there is no answer.
+        on it. Raises `Unsolved` if there is no answer, or none in so many seconds.
         """
         import clarabel
         import cvxpy as cp
@@ -118,7 +120,7 @@ class ConeProgram:
                 clarabel.NonnegativeConeT(count),
             ]
             linear = np.concatenate([data["c"], np.zeros(count)])
-            answer = clarabel.DefaultSolver(quadratic, linear, system, right, cones, accurate()).solve()
+            answer = clarabel.DefaultSolver(quadratic, linear, system, right, cones, accurate(seconds)).solve()
             x, z = np.array(answer.x), np.array(answer.z)
             read(str(answer.status) in ("Solved", "AlmostSolved"), answer.status, x, z)
             shown = {"x": x[:own], "z": z[:rows], "obj_val": answer.obj_val, "status": answer.status}

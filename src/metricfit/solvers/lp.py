@@ -71,13 +71,15 @@ class LinearProgram:
         if places.size:
             self.solver.deleteCols(places.size, places.astype(np.int32))
 
-    def minimise(self, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def minimise(self, cost: FloatArray, seconds: float = np.inf) -> tuple[FloatArray, FloatArray]:
         """Return the best corner and the multipliers of all rows (by how much the cost rises per unit of their ends).
 
-        Raises `Unsolved` if there is none, or if HiGHS fails.
+        Raises `Unsolved` if there is none, or if HiGHS fails, or does not find it in so many seconds.
         """
         with solving():
             self.solver.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), cost)
+            # HiGHS counts the time of all its runs.
+            self.solver.setOptionValue("time_limit", self.solver.getRunTime() + seconds)
             self.solver.run()
             self.solver.setOptionValue(*PRIMAL)
             status, answer = self.solver.getModelStatus(), self.solver.getSolution()

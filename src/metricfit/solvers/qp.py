@@ -16,19 +16,25 @@ from metricfit.types import FloatArray
 DENSE_ROW = 16.0
 
 
-def accurate() -> Any:
-    """Return Clarabel's settings: quiet and accurate."""
+def accurate(seconds: float = np.inf) -> Any:
+    """Return Clarabel's settings: quiet and accurate, and no longer than so many seconds."""
     import clarabel
 
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+    settings.time_limit = seconds
     settings.max_threads = 1  # more of them take longer for programs of this size
     return settings
 
 
 def minimise(
-    quadratic: Any, linear: FloatArray, system: Any, right: FloatArray, equations: int
+    quadratic: Any,
+    linear: FloatArray,
+    system: Any,
+    right: FloatArray,
+    equations: int,
+    seconds: float = np.inf,
 ) -> tuple[FloatArray, FloatArray]:
     """Minimise ``x @ quadratic @ x / 2 + linear @ x`` where ``system @ x <= right``; the first rows are equations.
 
@@ -40,6 +46,8 @@ def minimise(
     system : array, sparse matrix or ByColumns
     equations : int
         How many of the first rows hold with equality.
+    seconds : float
+        The most that it may take.
 
     Returns
     -------
@@ -49,7 +57,7 @@ def minimise(
     Raises
     ------
     Unsolved
-        If there is no minimiser, or Clarabel fails.
+        If there is no minimiser, or Clarabel fails, or does not find it in time.
 
     Examples
     --------
@@ -60,7 +68,7 @@ def minimise(
     """
     import clarabel
 
-    settings = accurate()
+    settings = accurate(seconds)
     system = by_columns(system)
     many = DENSE_ROW * np.sqrt(sum(system.shape))
     if system.shape[1] > many and np.bincount(system.indices).max(initial=0) > many:

@@ -188,7 +188,7 @@ class Bench:
             some = rows.take(fitted)
             oracle = PluginOracle(some, "labels", self.oracle.threads)
             soft = PluginOracle(held_out.take(fitted), "model", self.oracle.threads)
-            budget = Budget(max_seconds=self.budget.max_seconds - self.budget.seconds)
+            budget = Budget(deadline=self.budget.deadline)
             for name, one in (
                 Bench(self.problem, some, oracle, soft, again, budget).fitted(list(found)).items()
             ):

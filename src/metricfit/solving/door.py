@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -47,7 +46,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     >>> solve(Problem.of("g_mean"), PluginOracle(rows)).value
     1.0
     """
-    given = adapted(oracle)
+    given, options = adapted(oracle), options.begun()
     if given.counting == "model":
         warn_if_refuted(given)
     choice = answer_of(problem, given, options)
@@ -56,7 +55,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     program, value, known = walk.program, answer.value, bool(np.isfinite(bound))
     policy: Policy | ModelPolicy = answer.model_policy() if answer.by_models else answer.plugin_policy()
     alone = None
-    if options.derandomise and isinstance(policy, Policy):
+    if options.derandomise and not options.ends.passed and isinstance(policy, Policy):
         policy, alone = with_single(program, walk.oracle, policy)
     tensor = answer.tensor()
     result = Result(
@@ -80,7 +79,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         if found.calibrated is None
         else Calibrated.of(program.sign, found.calibrated.outcome),
         deterministic=None if alone is None else alone_of(program, alone, value),
-        origin=Origin(problem, given, found.asked, replace(options, start=None, callback=None, verbose=0)),
+        origin=Origin(problem, given, found.asked, options.again()),
         _judge=judge_of(problem, given, policy),
     )
     if given.calibrates and not choice.why:

@@ -12,7 +12,7 @@ from metricfit.methods import Local, Method, Outcome, Walk, choose, run
 from metricfit.methods.base import Budget
 from metricfit.methods.search.coordinate import count_of_weights
 from metricfit.options import Options
-from metricfit.oracles.base import OracleBase
+from metricfit.oracles.base import OracleBase, mixed
 from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem, Program
@@ -74,7 +74,26 @@ def search(problem: Problem, given: OracleBase, options: Options, simple: bool =
         half = budget.half()
         known = calibrated_answer(problem, soft, replace(options, callback=None, verbose=0), half, simple)
         budget.calls += half.calls
-    return on_labels(problem, given, known, options, budget)
+    found = on_labels(problem, given, known, options, budget)
+    if known is None or not budget.spent:
+        return found
+    guide = by_labels(asked, known, found)
+    return guide if guide.answer.standing.beats(found.answer.standing) else found
+
+
+def by_labels(asked: OracleBase, known: Found, found: Found) -> Found:
+    """Return the answer of the calibrated problem counted by labels, beside a search that had no time to end."""
+    program, mixture = known.answer.walk.program, known.answer.mixture
+    walk = replace(found.answer.walk, program=program.problem.bind(asked.axes, asked.margins), oracle=asked, vertices=[])
+    used = np.flatnonzero(mixture.weights.any(axis=0))
+    losses = [known.answer.walk.vertices[t].loss for t in used]
+    for vertex in asked.many(losses, walk.program.layout):
+        walk.add(vertex)
+    weights = mixture.weights[:, used]
+    u = walk.program.vector(mixed(walk.vertices, weights))
+    answer = Answer(walk, replace(mixture, weights=weights, u=u, multipliers=None))
+    outcome = replace(found.outcome, best=answer.mixture, value=answer.value)
+    return replace(found, answer=answer, outcome=outcome, asked=asked)
 
 
 def calibrated_answer(
@@ -93,7 +112,7 @@ def budget_of(program: Program, options: Options) -> Budget:
     most = chosen.calls(program) + (Local().calls(program) if options.method == "auto" else 0)
     return Budget(
         most if options.max_calls is None else options.max_calls,
-        np.inf if options.max_seconds is None else options.max_seconds,
+        options.ends,
     )
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from metricfit.exceptions import Unsolved
 from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
-from metricfit.methods.base import FEASIBLE
+from metricfit.methods.base import FEASIBLE, NEVER, Deadline
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.mixtures import SPARE
 from metricfit.problem import Program
@@ -24,8 +24,8 @@ ROOMS = (SPARE, 5 * SPARE, 25 * SPARE, 0.0)
 class ConeMaster:
     """Minimises a convex goal over mixtures of columns within the limits of a program."""
 
-    def __init__(self, program: Program, goal: Node) -> None:
-        self.program = program
+    def __init__(self, program: Program, goal: Node, deadline: Deadline = NEVER) -> None:
+        self.program, self.deadline = program, deadline
         self.form = ConeProgram(goal, program.bounds, program.constant.size)
         self.rooms: tuple[float, ...] = ROOMS if program.limits else (0.0,)
 
@@ -50,7 +50,9 @@ class ConeMaster:
         """Return the best mixture that keeps every limit with some room; negative room is by how much it may break."""
         count, cells = len(columns), len(self.program.axes.cells)
         sums = sp.csr_array((np.ones(count), (columns.cell, np.arange(count))), shape=(cells, count))
-        weights = columns.normalised(self.form.minimise(room, columns.matrix, self.program.constant, sums))
+        weights = columns.normalised(
+            self.form.minimise(room, columns.matrix, self.program.constant, sums, self.deadline.left)
+        )
         theta: dict[Largest, FloatArray] = {}
         for largest, constraint in self.form.maxima.items():
             share = np.maximum(np.ravel(constraint.dual_value), 0.0)

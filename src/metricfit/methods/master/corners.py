@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metricfit.functions.matrices import above, beside
+from metricfit.methods.base import NEVER, Deadline
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.mixtures import FEW_ROWS, Mixtures, Solve
 from metricfit.methods.master.polyhedron import Polyhedron
@@ -31,9 +32,19 @@ class Corners:
         Cost of (v, t); missing last entries are 0.
     near : array
         A guess of v.
+    deadline : Deadline
+        When to give up.
     """
 
-    def __init__(self, program: Program, body: Polyhedron, cost: FloatArray, near: FloatArray) -> None:
+    def __init__(
+        self,
+        program: Program,
+        body: Polyhedron,
+        cost: FloatArray,
+        near: FloatArray,
+        deadline: Deadline = NEVER,
+    ) -> None:
+        self.deadline = deadline
         self.mixtures, self.body, self.cost = Mixtures(program, body, near), body, cost
         self.linear: LinearProgram | None = None
         self.slack = self.mixtures.spare
@@ -63,7 +74,7 @@ class Corners:
                     )
                     self.order = np.append(self.order, new)
                     self.idle = np.append(self.idle, np.zeros(new.size, np.int64))
-                x, found = self.linear.minimise(cost)
+                x, found = self.linear.minimise(cost, self.deadline.left)
                 multipliers = np.zeros(mixtures.offsets.size)
                 multipliers[self.order] = -found[mixtures.equations.size :]
                 return x, multipliers[mixtures.inside]

@@ -17,7 +17,7 @@ from metricfit.exceptions import Unsolved
 from metricfit.functions.expression import Constant, Node, nodes_of
 from metricfit.functions.nonlinear import Smooth
 from metricfit.functions.sums import Sum, negative
-from metricfit.methods.base import FEASIBLE, Iterate, Walk
+from metricfit.methods.base import FEASIBLE, Deadline, Iterate, Walk
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.corners import Corners
 from metricfit.methods.master.linear import Flattened
@@ -37,7 +37,7 @@ def fewer_rules(program: Program, walk: Walk, best: Iterate, slack: float) -> It
     mixture already, if nothing may be lost.
     """
     master = Master(program, walk)
-    if not walk.simplifies or (slack <= 0 and master.is_linear):
+    if not walk.simplifies or walk.late or (slack <= 0 and master.is_linear):
         return best
     used = np.flatnonzero(best.weights[:, : len(walk.vertices)].any(axis=0)).tolist()
     columns = Columns(program)
@@ -48,15 +48,15 @@ def fewer_rules(program: Program, walk: Walk, best: Iterate, slack: float) -> It
     def good(u: FloatArray) -> bool:
         return program.excess(u) <= FEASIBLE and program.value(u) <= worst
 
-    for corner in _corners(program, columns, alpha):
+    for corner in _corners(program, columns, alpha, walk.budget.deadline):
         if good(columns.u(corner)):
             alpha = _only(columns, corner)
             break
     weights, u = columns.weights(alpha, len(walk.vertices)), columns.u(alpha)
     made = replace(best, weights=weights, u=u) if good(u) else best
     # More columns never make the best mixture worse, so bisection finds the fewest that are enough.
-    tried = [] if walk.late else _heaviest(columns, alpha)
-    while tried:
+    tried = _heaviest(columns, alpha)
+    while tried and not walk.late:
         half = len(tried) // 2
         fewer, found = columns.copy(), None
         fewer.keep(tried[half])
@@ -77,7 +77,9 @@ def _only(columns: Columns, alpha: FloatArray) -> FloatArray:
     return columns.normalised(alpha[used])
 
 
-def _corners(program: Program, columns: Columns, alpha: FloatArray) -> Iterator[FloatArray]:
+def _corners(
+    program: Program, columns: Columns, alpha: FloatArray, deadline: Deadline
+) -> Iterator[FloatArray]:
     """Yield corners of the linear program, first with all rates free, then with those of curved functions fixed."""
     u = columns.u(alpha)
     goal = program.objective if program.curvature.is_convex else level_goal(program, program.value(u))
@@ -94,7 +96,7 @@ def _corners(program: Program, columns: Columns, alpha: FloatArray) -> Iterator[
                 body.limit(part, same)
         cost = body.row(flat.of(goal))
         try:
-            found, _ = Corners(program, body, cost, u).minimise(columns)
+            found, _ = Corners(program, body, cost, u, deadline).minimise(columns)
         except Unsolved:
             continue
         yield columns.normalised(found)

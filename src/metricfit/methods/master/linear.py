@@ -14,7 +14,7 @@ from metricfit.functions.expression import Constant, Entries, Node
 from metricfit.functions.extremes import Largest
 from metricfit.functions.nonlinear import Smooth
 from metricfit.functions.sums import Stack, Sum, Total
-from metricfit.methods.base import FEASIBLE
+from metricfit.methods.base import FEASIBLE, NEVER, Deadline
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.corners import Corners
 from metricfit.methods.master.polyhedron import Polyhedron
@@ -23,7 +23,9 @@ from metricfit.problem import Program
 from metricfit.types import FloatArray
 
 
-def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution:
+def corrected(
+    program: Program, columns: Columns, alpha: FloatArray, deadline: Deadline = NEVER
+) -> Solution:
     """Move a mixture towards the solution of its linear program, as far as that pays and constraints hold.
 
     The multipliers are those of the linear program, whose planes touch at the given mixture; the bound that they prove
@@ -39,7 +41,7 @@ def corrected(program: Program, columns: Columns, alpha: FloatArray) -> Solution
     if not program.curvature.is_convex:
         goal, under = even_goal(program, program.value(u), u)
     cost = body.row(flat.of(goal))
-    target, duals = Corners(program, body, cost, u).minimise(columns)
+    target, duals = Corners(program, body, cost, u, deadline).minimise(columns)
     target = columns.normalised(target)
     alpha = _on_the_way(program, columns, alpha, target)
     split = body.split(np.maximum(duals, 0.0))

@@ -16,7 +16,7 @@ import numpy as np
 from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
 from metricfit.functions.sums import Stack, negative
-from metricfit.methods.base import Walk
+from metricfit.methods.base import NEVER, Deadline, Walk
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.cone import ConeMaster
 from metricfit.methods.master.corners import Corners
@@ -53,7 +53,7 @@ class Master:
 
     def corrected(self, columns: Columns, alpha: FloatArray) -> Solution:
         """Return a better mixture, found by a linear program; raise `Unsolved` when HiGHS fails."""
-        return self._on_face(lambda rest, *where: corrected(rest.program, *where), columns, alpha)
+        return self._on_face(lambda rest, *where: corrected(rest.program, *where, self._deadline), columns, alpha)
 
     def _on_face(self, solve: Solver, columns: Columns, alpha: FloatArray) -> Solution:
         """Solve what is left of the limits where those hold that the columns keep only with equality."""
@@ -117,7 +117,7 @@ class Master:
             return self._cheapest(goal, columns, alpha)
         parts = self._parts if goal is self.program.objective else smooth_parts(goal)
         if parts is None or not self._flat_limits:
-            cone = self._cone if goal is self.program.objective else ConeMaster(self.program, goal)
+            cone = self._cone if goal is self.program.objective else ConeMaster(self.program, goal, self._deadline)
             return cone.solve(columns)
         return self._newton(parts, columns, alpha) if parts.smooth else self._corner(parts, columns, alpha)
 
@@ -129,7 +129,11 @@ class Master:
 
     @property
     def _late(self) -> bool:
-        return self.walk is not None and self.walk.late
+        return self._deadline.passed
+
+    @property
+    def _deadline(self) -> Deadline:
+        return NEVER if self.walk is None else self.walk.budget.deadline
 
     @cached_property
     def _parts(self) -> CurvedAndLinear | None:
@@ -137,7 +141,7 @@ class Master:
 
     @cached_property
     def _cone(self) -> ConeMaster:
-        return ConeMaster(self.program, self.program.objective)
+        return ConeMaster(self.program, self.program.objective, self._deadline)
 
     @cached_property
     def _curve(self) -> Curve:
@@ -161,7 +165,7 @@ class Master:
         if corners is None:
             assert parts.flat is not None
             body = self._limits.copy()
-            corners = Corners(self.program, body, body.row(parts.flat), columns.u(alpha))
+            corners = Corners(self.program, body, body.row(parts.flat), columns.u(alpha), self._deadline)
         if parts is self._parts:
             self._corners = corners
         target, duals = corners.minimise(columns)
@@ -178,7 +182,7 @@ class Master:
         if inner is not alpha and (not start_kept or curve.merit(columns.u(inner)) < before):
             alpha, u = inner, columns.u(inner)
             start_kept, before = self.program.excess(u) <= SPARE, curve.merit(u)
-        local = QuadraticProgram(columns, body, u)
+        local = QuadraticProgram(columns, body, u, self._deadline)
         for step in range(NEWTON_STEPS):
             gradient, hessian = curve.model(u)
             target, duals = local.minimise(gradient, hessian, u, cost)
@@ -221,7 +225,7 @@ class Master:
             return alpha
         body = self._limits.copy()
         cost = body.row(Largest(Stack(tuple(negative(part) for part in low))))
-        target, _ = Corners(self.program, body, cost, u).minimise(columns)
+        target, _ = Corners(self.program, body, cost, u, self._deadline).minimise(columns)
         return columns.normalised(target)
 
 

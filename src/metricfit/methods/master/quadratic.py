@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metricfit.functions.matrices import ByColumns, by_columns, dense, matrix_of
+from metricfit.methods.base import NEVER, Deadline
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.curve import Hessian
 from metricfit.methods.master.mixtures import Mixtures, Solve
@@ -16,8 +17,10 @@ from metricfit.types import FloatArray, IntArray
 class QuadraticProgram:
     """Minimises quadratic functions over the mixtures of some columns within a polyhedron, near a point."""
 
-    def __init__(self, columns: Columns, body: Polyhedron, near: FloatArray) -> None:
-        self.columns, self.body, self.near = columns, body, near
+    def __init__(
+        self, columns: Columns, body: Polyhedron, near: FloatArray, deadline: Deadline = NEVER
+    ) -> None:
+        self.columns, self.body, self.near, self.deadline = columns, body, near, deadline
         self.mixtures: Mixtures | None = None
         self._system: tuple[int, ByColumns] | None = None  # of how many rows, which only grow
 
@@ -61,7 +64,7 @@ class QuadraticProgram:
                     system = mixtures.system(matrix, columns.cell, chosen)
                     self._system = chosen.size, by_columns(system)
                 equations = right[0].size
-                x, z = qp.minimise(quadratic, linear, self._system[1], np.concatenate(right), equations)
+                x, z = qp.minimise(quadratic, linear, self._system[1], np.concatenate(right), equations, self.deadline.left)
                 return x, z[right[0].size : right[0].size + chosen.size]
 
             return least

@@ -93,7 +93,7 @@ class Walk:
         A ``free`` walk, on a small sample, has a budget of its own: `FREE_CALLS` calls and half of the time left. The
         new walk does not find out which constraints conflict, because nobody would be told.
         """
-        own = Budget(FREE_CALLS, (self.budget.max_seconds - self.budget.seconds) / 2)
+        own = Budget(FREE_CALLS, self.budget.deadline.share(1 / 2))
         return Walk(
             program,
             oracle,
