@@ -149,6 +149,7 @@ def _retrained(
         sensitive_features=features,
         sample_weight=rows.weights,
     )
+    problem = problem.limited(oracle.axes, oracle.class_counts, clf.min_rows)
     result = with_expected(problem, oracle, solve(problem, oracle, _options(clf, seed)))
     return Fitted(fit_clone(clf.estimator, rows.X, rows.y, rows.weights), rows.classes, result)
 
@@ -186,9 +187,11 @@ def _confirmed(
     test = judged(kept, class_proba(model, others.X, rows.classes), others.weights)
     if level <= EVEN:  # folds of the rows that the model has not seen
         oracle = PluginOracle(test, clf.counting, threads(clf.n_jobs))
+        problem = problem.limited(oracle.axes, oracle.class_counts, clf.min_rows)
         result = confirmed_by_folds(problem, oracle, _options(clf, seed))
     else:
         oracle = PluginOracle(tuned, clf.counting, threads(clf.n_jobs))
+        problem = problem.limited(oracle.axes, oracle.class_counts, clf.min_rows)
         result = confirmed(problem, oracle, test, float(level), _options(clf, seed))
     return Fitted(model, rows.classes, result, held_out)
 
@@ -225,6 +228,7 @@ def _tuned(
         counting=clf.counting,
         blind=clf.blind,
         missing=clf.missing,
+        min_rows=clf.min_rows,
         unseen=clf.unseen,
         expect=True,
         confidence=clf.confidence,

@@ -5,6 +5,8 @@ The keys are all optional; values are strings, numbers or lists of these:
 - ``objective``, ``direction`` ("maximize" or "minimize"), ``constraints``: as text that `metricfit.parse` reads;
 - ``counting``, ``calibration``, ``confidence``, ``method``, ``status``, ``rows``, ``classes``, ``metricfit`` (the
   version);
+- ``left_out``: the rates of groups that constraints do not bind, because they rest on few rows: as JSON
+  texts ``[constraint, rate, rows, {attribute: value}]``;
 - ``reached``: the objective, then the metric of each constraint, on the rows that decisions were tuned on;
 - ``expected``, ``expected_low``, ``expected_high``: the same on new rows, with the ends of their 95 % intervals;
 - ``alone``: the same of the deterministic rule of ``randomize="never"``, on the rows that decisions were tuned on.
@@ -12,14 +14,16 @@ The keys are all optional; values are strings, numbers or lists of these:
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
 from metricfit.exceptions import NotJudgedWarning
 from metricfit.messages import brief, some, warn
 from metricfit.metrics import Constraint, Metric, parse
+from metricfit.metrics.few_rows import ThinRate, without
 
 
 def plain(value: Any) -> Any:
@@ -58,14 +62,37 @@ def asked(provenance: Mapping[str, Any]) -> tuple[Metric | None, list[Constraint
     objective = _read(given)
     listed = provenance.get("constraints")
     found = {str(text): _read(text) for text in listed} if isinstance(listed, list) else {}
+    thin = _left_out(provenance.get("left_out"))
     lost = [text for text, read in found.items() if not isinstance(read, Constraint)]
     goal = str(given) if given is not None and not isinstance(objective, Metric) else None
     if lost or goal is not None:
         warn(_not_stored(goal, lost), NotJudgedWarning)
     return (
         objective if isinstance(objective, Metric) else None,
-        [read for read in found.values() if isinstance(read, Constraint)],
+        [without(read, thin) for read in found.values() if isinstance(read, Constraint)],
     )
+
+
+def left_out(thin: Iterable[ThinRate]) -> list[str]:
+    """Return rates that constraints leave out as JSON texts."""
+    return [
+        json.dumps(
+            [one.constraint, one.rate, one.rows, {name: plain(value) for name, value in one.group.items()}]
+        )
+        for one in thin
+    ]
+
+
+def _left_out(listed: Any) -> list[ThinRate]:
+    """Read them again; anything else that a file may contain is left out."""
+    found = []
+    for text in listed if isinstance(listed, list) else []:
+        try:
+            constraint, rate, rows, group = json.loads(text)
+            found.append(ThinRate(str(constraint), str(rate), dict(group), int(rows)))
+        except (TypeError, ValueError):
+            continue
+    return found
 
 
 def _not_stored(objective: str | None, constraints: list[str]) -> str:

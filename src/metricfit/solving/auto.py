@@ -23,10 +23,9 @@ from metricfit.options import Options
 from metricfit.oracles import PluginOracle
 from metricfit.oracles.base import Counting, OracleBase
 from metricfit.oracles.samples import thinned
-from metricfit.policy import Policy
 from metricfit.problem import Problem, Program
 from metricfit.solving.answer import Answer
-from metricfit.solving.judge import Merit, counted, shrunk
+from metricfit.solving.judge import Merit, shrunk
 from metricfit.solving.policy_search import (
     Found,
     budget_of,
@@ -42,7 +41,7 @@ from metricfit.types import FloatArray
 
 # The candidates; ties go to the first.
 CALIBRATED, SEARCHED, ARGMAX = "the calibrated answer", "the search on labels", "the most probable class"
-#: A candidate must be better than the calibrated answer by more than this, in standard errors of the objective.
+#: A candidate must be better than the calibrated answer by more than this, in standard errors of the difference.
 TIE = 0.5
 #: How many folds, and how many rows and probabilities are judged by at most.
 FOLDS, ROWS, ENTRIES = 3, 20_000, 200_000
@@ -166,7 +165,10 @@ class Bench:
     def seen(self, found: dict[str, Found], program: Program) -> dict[str, Merit]:
         """Return the merits of candidates on the rows that they were fitted to."""
         policies = {name: one.answer.plugin_policy() for name, one in found.items()}
-        return {name: self._merit(program, [(self.rows, one)]) for name, one in policies.items()}
+        return {
+            name: Merit.of(program, [self.rows], [policy.chances(self.rows)])
+            for name, policy in policies.items()
+        }
 
     def unseen(self, found: dict[str, Found], program: Program) -> dict[str, Merit]:
         """Return the merits of candidates on rows that they were not fitted to; none for one that a fold lacks.
@@ -182,7 +184,7 @@ class Bench:
         again = replace(self.options, start=start, callback=None, verbose=0, derandomise=False)
         if CALIBRATED in found and isinstance(found[CALIBRATED].method, Local):
             again = replace(again, method=Local(tries=1, thorough=False, warn=False))
-        parts: dict[str, list[tuple[Rows, Policy]]] = {name: [] for name in found}
+        parts: dict[str, list[FloatArray]] = {name: [] for name in found}
         folds = parts_of(deal(rows.labels, rows.cells, FOLDS))
         for fitted, left_out in folds:
             some = rows.take(fitted)
@@ -193,15 +195,13 @@ class Bench:
                 Bench(self.problem, some, oracle, soft, again, budget).fitted(list(found)).items()
             ):
                 judged = held_out if name == CALIBRATED else rows
-                parts[name].append((judged[left_out], one.answer.plugin_policy()))
+                parts[name].append(one.answer.plugin_policy().chances(judged[left_out]))
+        judges = [rows[left_out] for _, left_out in folds]
         return {
-            name: self._merit(program, pairs) for name, pairs in parts.items() if len(pairs) == len(folds)
+            name: Merit.of(program, judges, chances)
+            for name, chances in parts.items()
+            if len(chances) == len(folds)
         }
-
-    def _merit(self, program: Program, pairs: Sequence[tuple[Rows, Policy]]) -> Merit:
-        made: FloatArray = np.sum([counted(program, rows, policy) for rows, policy in pairs], axis=0)
-        total = sum(len(rows) if rows.weights is None else float(rows.weights.sum()) for rows, _ in pairs)
-        return Merit.of(program, made / total, self.oracle.effective_rows)
 
     @property
     def program(self) -> Program:
@@ -217,20 +217,15 @@ def judged(bench: Bench) -> Verdict:
         raise AssertionError("an infeasible problem is feasible when it is solved once more")
     program, (first, *others) = bench.program, list(found)
     seen = bench.seen(found, program)
-    rivals = [name for name in others if _clearly(seen[name], seen[first])]
+    rivals = [name for name in others if seen[name].beats(seen[first], TIE)]
     if not rivals:
         return Verdict(first, found[first], bench.problem, _unrivalled(first, others))
     held = bench.unseen({name: found[name] for name in (first, *rivals)}, program)
     best = min(held, key=lambda name: held[name].cost, default=first)
-    if first in held and not _clearly(held[best], held[first]):
+    if first in held and not held[best].beats(held[first], TIE):
         best = first
     verdict = Verdict(best, found[best], bench.problem, _preferred(bench.problem, best, held))
     return _tightened(bench, verdict, held[best], program) if best in held else verdict
-
-
-def _clearly(one: Merit, other: Merit) -> bool:
-    """Whether a policy is better than another one by more than a tie."""
-    return other.cost - one.cost > TIE * other.error
 
 
 def _tightened(bench: Bench, verdict: Verdict, merit: Merit, program: Program) -> Verdict:

@@ -72,6 +72,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         seconds=walk.budget.seconds,
         method=found.method.name,
         problem=str(problem),
+        left_out=problem.left_out,
         calibration=found.asked.report,
         counting=given.counting,
         choice=choice.why,
