@@ -181,19 +181,29 @@ class UnconfirmedError(ValueError):
     reached : float
         The confidence that the present rows suffice for, by the policy that comes closest. It was read from the test
         rows, so a second fit with exactly this confidence promises slightly less than it says.
+    late : bool
+        Whether max_seconds ended the search.
     """
 
     def __init__(
-        self, constraints: list[str], level: float, kept: int, rows: int | None, reached: float = 0.0
+        self,
+        constraints: list[str],
+        level: float,
+        kept: int,
+        rows: int | None,
+        reached: float = 0.0,
+        late: bool = False,
     ) -> None:
         self.constraints, self.level, self.kept, self.rows = constraints, level, kept, rows
-        self.reached = reached
+        self.reached, self.late = reached, late
         need = (
             f"About {rows:,} rows would be needed. Pass more rows, relax a limit, or lower the confidence"
             if rows is not None
             else "On these rows no policy was found that keeps all limits with a margin, so they do not tell how many "
             "rows would be needed: relax a limit, drop a constraint, or pass more rows"
         )
+        if late:
+            need = "max_seconds ended the search for a more cautious policy: give it more time"
         would = (
             f"; they would with a confidence of about {int(100 * reached) / 100:.2f}"
             if reached >= 0.5
@@ -206,4 +216,4 @@ class UnconfirmedError(ValueError):
         )
 
     def __reduce__(self) -> Any:
-        return type(self), (self.constraints, self.level, self.kept, self.rows, self.reached)
+        return type(self), (self.constraints, self.level, self.kept, self.rows, self.reached, self.late)

@@ -33,6 +33,9 @@ from metricfit.trust.by_folds import EVEN
 from metricfit.trust.confidence.confirmation import check_confidence
 from metricfit.trust.held_out import frozen_share, kept_apart
 
+# How much of the time the policy itself may take if more is asked for: what to expect, rules for unseen values.
+FIRST_SHARE = 1 / 2
+
 
 @renamed(confusion="counting")
 def optimize(
@@ -164,7 +167,7 @@ def optimize(
     check_confidence(confidence)
     if unseen not in UNSEEN_RULES:
         raise ValueError(unknown("unseen", unseen, UNSEEN_RULES))
-    options = Options(method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
+    options = Options(method, tol, max_calls, max_seconds, random_state, start, callback, verbose).begun()
     if oracle != "plugin" if isinstance(oracle, str) else not isinstance(oracle, Oracle):
         raise ValueError(
             "oracle must be 'plugin' or an object with axes, margins, exact, a call and confusion, got "
@@ -213,9 +216,10 @@ def answered(
     judged : callable, optional
         Adds to a result what to expect on new rows; not called with a confidence, whose held-out rows tell more.
     """
-    plugin = oracle if plugin is None else plugin
+    plugin, options = oracle if plugin is None else plugin, options.begun()
     if confidence is None or not problem.constraints:  # without limits there is nothing to confirm
-        result = solve(problem, oracle, options)
+        later = judged is not None or unseen != "error"
+        result = solve(problem, oracle, options.within(FIRST_SHARE) if later else options)
         warn_if_worst(problem, oracle, result)
         result = result if judged is None else judged(result)
     else:
@@ -245,7 +249,7 @@ def answered(
         alike = Axes(plugin.axes.classes, plugin.axes.decisions, Cells(tuple(same), (tuple(same.values()),)))
         rows = replace(plugin.rows, axes=alike, cells=None)
         limited = Problem(problem.objective, tuple(limits))
-        return solve(limited, plugin.on(rows), replace(options, start=None, callback=None, verbose=0))
+        return solve(limited, plugin.on(rows), options.quiet())
 
     return with_overall(result, problem, again)
 

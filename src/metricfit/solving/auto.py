@@ -82,10 +82,12 @@ def choose_answer(problem: Problem, given: OracleBase, options: Options) -> Choi
     if len(rows) == given.n_rows:
         verdict = judged(Bench.of(problem, rows, given.by("labels"), options, budget_of(program, options)))
         return Choice(verdict.found, verdict.counting, verdict.why, _history(verdict, options))
-    quiet = replace(options, callback=None, verbose=0, derandomise=False)
+    quiet = replace(options.within(1 / 2), callback=None, verbose=0, derandomise=False)
     oracle = PluginOracle(rows, "labels", given.threads)
     verdict = judged(Bench.of(problem, rows, oracle, quiet, budget_of(program, quiet)))
     asked = replace(options, method=Plugin()) if verdict.name == ARGMAX else options
+    if options.max_seconds is not None and options.start is None:  # rules for when no time is left for others
+        asked = replace(asked, start=verdict.found.answer.plugin_policy())
     found = search(verdict.problem, given.by(verdict.counting), asked)
     found = _for(problem, found, verdict.found.outcome.bound)
     why = f"{verdict.why}, judged by {len(rows):,} rows"
@@ -139,7 +141,7 @@ class Bench:
     def fitted(self, names: Sequence[str]) -> dict[str, Found]:
         """Return the candidates of these names that meet all limits, each counted in its own way."""
         known = calibrated_answer(self.problem, self.soft, self.options, self.budget)
-        if known is not None and known.stopped:
+        if known is not None and (known.stopped or self.budget.late):
             return {CALIBRATED: known}
         later = replace(self.options, start=None, callback=None, verbose=0)
         plain = replace(later, method=Plugin())
@@ -152,7 +154,7 @@ class Bench:
         }
         found = {}
         for name in names:
-            if name != CALIBRATED and known is not None and (self.budget.late or not self.budget.left):
+            if name != CALIBRATED and known is not None and self.budget.spent:
                 continue
             try:
                 one = ways[name]()
@@ -213,9 +215,11 @@ def judged(bench: Bench) -> Verdict:
     """Return the candidate that the rows of a bench prefer."""
     found = bench.fitted([CALIBRATED, SEARCHED, ARGMAX])
     if not found:  # the calibrated problem says by how much limits are missed, and which of them conflict
-        search(bench.problem, bench.oracle.by("calibrated"), bench.options)
-        raise AssertionError("an infeasible problem is feasible when it is solved once more")
+        missed = search(bench.problem, bench.oracle.by("calibrated"), bench.options)
+        return Verdict(CALIBRATED, missed, bench.problem, f"{CALIBRATED}: no candidate meets the limits")
     program, (first, *others) = bench.program, list(found)
+    if bench.budget.late:
+        return Verdict(first, found[first], bench.problem, f"{first}: no time was left for another one")
     seen = bench.seen(found, program)
     rivals = [name for name in others if seen[name].beats(seen[first], TIE)]
     if not rivals:

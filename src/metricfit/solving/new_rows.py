@@ -33,6 +33,8 @@ from metricfit.trust.judgement import judge
 #: In each fold, a search on counted labels takes time in proportion to the rows: with 1,000,000 x 10, eleven times as
 #: long as the solve itself. A sample of 50,000 rows gives the same values within its intervals.
 MOST_SEARCHED = 200_000
+#: How much of the time left each of several fits may take.
+EACH_SHARE = 1 / 3
 #: Up to so many probabilities, mixtures of many rules are not simplified in the folds. With 2,000 x 2 this takes a
 #: tenth less time, with 20,000 x 5 the same, with 100,000 x 5 under a limit a little more.
 FEW_ENTRIES = 50_000
@@ -42,12 +44,14 @@ def confirmed(
     problem: Problem, oracle: PluginOracle, kept: Rows, level: float, options: Options = DEFAULTS
 ) -> Result:
     """Return the result of the boldest policy on the oracle's rows whose constraints the held-out rows confirm."""
-    oracle = oracle.by("labels") if oracle.counting == "auto" else oracle
+    oracle, options = oracle.by("labels") if oracle.counting == "auto" else oracle, options.begun()
     calibrated = _calibrated(oracle, options)
     refit = _refit(oracle, calibrated, options)
-    result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit, not oracle.exact)
+    counted = not oracle.exact
+    result, solved, confidence = confirm(problem, oracle.rows, kept, level, refit, counted, options.ends)
     note = f"judged by {len(kept):,} held-out rows"
-    result = _derandomised(solved, oracle, result)
+    if not options.ends.passed:
+        result = _derandomised(solved, oracle, result)
     judged = judge(problem, Decided.by(result.policy, kept).evidence(), len(kept), note)
     whole = oracle if oracle.exact else oracle.on(oracle.rows.joined(kept))
     made = _as_asked(problem, oracle, whole, calibrated, result)
@@ -58,7 +62,7 @@ def confirmed(
 
 def confirmed_by_folds(problem: Problem, oracle: PluginOracle, options: Options = DEFAULTS) -> Result:
     """Return the result of the boldest policy whose constraints new rows should keep as often as not."""
-    oracle = oracle.by("labels") if oracle.counting == "auto" else oracle
+    oracle, options = oracle.by("labels") if oracle.counting == "auto" else oracle, options.begun()
     calibrated = _calibrated(oracle, options)
 
     def refit_on(rows: Rows) -> Refit:
@@ -72,8 +76,11 @@ def confirmed_by_folds(problem: Problem, oracle: PluginOracle, options: Options 
         refit_on,
         not oracle.exact,
         options.random_state or 0,
+        options.ends,
     )
-    made = _as_asked(problem, oracle, oracle, calibrated, _derandomised(solved, oracle, result))
+    if not options.ends.passed:
+        result = _derandomised(solved, oracle, result)
+    made = _as_asked(problem, oracle, oracle, calibrated, result)
     made = replace(made, confidence=confidence, expected=judged)
     named = provenance_of(problem, oracle, made)
     return made.with_provenance(**named, confidence=confidence.level, **judged.provenance())
@@ -92,7 +99,7 @@ def _refit(oracle: PluginOracle, calibrated: PluginOracle | None, options: Optio
     guide = oracle if calibrated is None else calibrated.soft()
 
     def refit(asked: Problem, start: Any) -> Result:
-        again = replace(options, start=start, callback=None, verbose=0, derandomise=False)
+        again = replace(options.within(EACH_SHARE).quiet(), start=start, derandomise=False)
         with warnings.catch_warnings():
             if calibrated is not None:  # labels that the fit has not seen test the calibration too
                 warnings.simplefilter("ignore", CalibrationWarning)
@@ -165,12 +172,14 @@ def with_expected(
         return replace(result, expected_note=why)
     if len(rows) > MOST_SEARCHED and not (oracle.calibrates or oracle.exact):
         rows = oracle.sample() or rows
-    seconds = None if options.max_seconds is None else options.max_seconds / 2
+    options = options.begun()
+    if options.ends.passed:
+        return replace(result, expected_note="unknown: max_seconds left no time to fit policies in folds")
     # For evaluation a mixture of many rules is as good as one of few. With many rows, finding few rules saves time,
     # because each rule of a mixture is counted by labels.
     many = rows.proba.size > FEW_ENTRIES
     # Starting from the rules found on all rows, few calls are needed.
-    again = replace(options, start=result, max_seconds=seconds, random_state=0, callback=callback, verbose=0)
+    again = replace(options.quiet(), start=result, random_state=0, callback=callback)
 
     # The family of the calibration is not chosen again in the folds, where that would take more time than the fit. What
     # to count by is: values on new rows must be honest about the choice.
@@ -179,10 +188,14 @@ def with_expected(
 
     def refit(some: Rows) -> Policy:
         given = PluginOracle(some, oracle.counting, oracle.threads, calibrating=families)
-        return answer_of(problem, given, again, simple=many).found.answer.plugin_policy()
+        asked = again.within(EACH_SHARE)
+        return answer_of(problem, given, asked, simple=many).found.answer.plugin_policy()
 
     note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"
     found = expected(problem, rows, refit, note=note)
+    if found is not None and options.ends.passed:
+        why = "; ".join(filter(None, [found.note, "max_seconds cut the fits in the folds short"]))
+        found = replace(found, note=why)
     why = "" if found is not None else "no fold has a policy that keeps all constraints"
     made = replace(result, expected=found, expected_note=why)
     return made if found is None else made.with_provenance(**found.provenance())

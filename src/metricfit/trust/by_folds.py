@@ -25,6 +25,7 @@ import numpy as np
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError, UnconfirmedError
 from metricfit.intervals import Evidence, estimate
+from metricfit.methods.base import NEVER, Deadline
 from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims.claim import Claim, claims
@@ -104,6 +105,7 @@ def confirm_by_folds(
     refit_on: Callable[[Rows], Refit],
     counted: bool = True,
     seed: int = 0,
+    deadline: Deadline = NEVER,
 ) -> tuple[Any, Problem, Confidence, Judgement]:
     """Return the result of the boldest policy that should keep all limits on new rows half of the time.
 
@@ -122,6 +124,8 @@ def confirm_by_folds(
         looser than asked for.
     seed : int
         Seed of the assignment of rows to folds.
+    deadline : Deadline
+        When to stop: no bolder policy is then tried.
 
     Returns
     -------
@@ -135,10 +139,10 @@ def confirm_by_folds(
     """
     check_rows(len(rows))
     trials = _Trials(problem, rows, refit, refit_on, counted, seed)
-    inside, outside = trials.bracket()
+    inside, outside = trials.bracket(deadline)
     if inside is None:
-        raise trials.unconfirmed()
-    while outside is not None and abs(inside.step - outside) > SETTINGS.resolution:
+        raise trials.unconfirmed(deadline.passed)
+    while outside is not None and not deadline.passed and abs(inside.step - outside) > SETTINGS.resolution:
         middle = trials.at((inside.step + outside) / 2, inside.result)
         if middle is not None and middle.passes:
             inside = middle
@@ -173,7 +177,7 @@ class _Trials:
         self.fits = [refit_on(rows.take(fitted)) for fitted, _ in parts]
         self.tried: list[Trial] = []
 
-    def bracket(self) -> tuple[Trial | None, float | None]:
+    def bracket(self, deadline: Deadline) -> tuple[Trial | None, float | None]:
         """Return a policy that passes, if there is one, and a bolder step that does not, if there is one."""
         inside = self.at(0.0, self.base)
         if inside is not None and inside.passes:
@@ -181,7 +185,7 @@ class _Trials:
                 found = self.at(step, inside.result)
                 if found is None or not found.passes:
                     return inside, step
-                if abs(found.result.value - inside.result.value) <= ALIKE:
+                if abs(found.result.value - inside.result.value) <= ALIKE or deadline.passed:
                     break  # the limits no longer bind
                 inside = found
             return inside, None
@@ -192,6 +196,8 @@ class _Trials:
                 break
             if found.passes:
                 return found, outside
+            if deadline.passed:
+                break
             outside = step
         return None, outside
 
@@ -234,20 +240,20 @@ class _Trials:
             )
         return Confidence(EVEN, len(self.rows), len(self.tried), tuple(records), len(trial.folds))
 
-    def unconfirmed(self) -> UnconfirmedError:
+    def unconfirmed(self, late: bool) -> UnconfirmedError:
         """Return the error that names the constraints and estimates how many rows would be enough.
 
         Overfitting is inversely proportional to the number of rows, and must not exceed the room on the fitted rows.
         """
         names = [str(c) for c in self.problem.constraints]
         if not self.tried:
-            return UnconfirmedError(names, EVEN, len(self.rows), None)
+            return UnconfirmedError(names, EVEN, len(self.rows), None, late=late)
         closest = max(self.tried, key=lambda trial: trial.chance)
         here = np.array([_room(claim, closest.seen) for claim in self.claims])
         lost = here - closest.rooms
         factor = np.max(lost / np.where(here > 0, here, np.nan))
         rows = int(np.ceil(max(factor, 1.25) * len(self.rows))) if np.isfinite(factor) else None
-        return UnconfirmedError(names, EVEN, len(self.rows), rows, closest.chance)
+        return UnconfirmedError(names, EVEN, len(self.rows), rows, closest.chance, late)
 
 
 def _room(claim: Claim, seen: Evidence) -> float:

@@ -24,6 +24,7 @@ from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.intervals import estimate
 from metricfit.messages import count
+from metricfit.methods.base import NEVER, Deadline
 from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims.claim import claims
@@ -103,7 +104,13 @@ def check_confidence(confidence: Any) -> None:
 
 
 def confirm(
-    problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit, counted: bool = True
+    problem: Problem,
+    tuning: Rows,
+    kept: Rows,
+    level: float,
+    refit: Refit,
+    counted: bool = True,
+    deadline: Deadline = NEVER,
 ) -> tuple[Any, Problem, Confidence]:
     """Return the result of the boldest policy that the held-out rows confirm, its problem, and the record of the tests.
 
@@ -122,13 +129,15 @@ def confirm(
     counted : bool
         Whether the constraints must also hold by the labels of all rows together. If not, they hold in the fit, and the
         path ends with limits that are not tightened.
+    deadline : Deadline
+        When to stop: no bolder policy is then tried, and no tighter limit.
 
     Raises
     ------
     UnconfirmedError
         If not even a cautious policy passes; the message says how many rows would be needed.
     """
-    path = Path(problem, tuning, kept, level, refit)
+    path = Path(problem, tuning, kept, level, refit, deadline)
     if not problem.constraints:
         return path.base, problem, Confidence(level, len(kept), 0, ())
     begun = begin(path)
@@ -151,7 +160,7 @@ def begin(path: Path) -> list[Start] | Line:
         return [Start(0.0, None, path.base, np.zeros((len(rehearsal.claims), 0)))]
     shares = [start.passes(rehearsal.needed()).mean() for start in known]
     best = known[int(np.argmax(shares))]
-    if max(shares) >= SETTINGS.surely or len(rehearsal.claims) < 2:
+    if max(shares) >= SETTINGS.surely or len(rehearsal.claims) < 2 or path.deadline.passed:
         return [best]
     line = line_of(rehearsal, best)
     if line is not None and line.share >= max(shares):
@@ -220,7 +229,7 @@ class Passed:
 def _walked(path: Path, best: Passed, counted: bool) -> tuple[Passed, int]:
     """Return the boldest policy that passes on the path from one that does, and how many were tested."""
     boldest, count = BOLDEST if counted else 0.0, 0
-    while best.step > boldest and not path.settled(best.step):
+    while best.step > boldest and not path.settled(best.step) and not path.deadline.passed:
         step = path.bolder(best.step, boldest)
         try:
             result = path.policy(step, best.lean, best.result)
@@ -267,6 +276,8 @@ def _bound(
     found = [test.p for test in each_tested(constraint, decided, before, path.level, path.lots)]
     bound = value
     for place in sorted(range(len(found)), key=found.__getitem__, reverse=True):
+        if path.deadline.passed:
+            return constraint.limit
         if passes(place, bound):
             continue  # most claims pass at the bound found for the hardest one
         inside, outside = constraint.limit, bound

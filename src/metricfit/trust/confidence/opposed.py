@@ -161,7 +161,7 @@ class Line:
                 return
             found = self.rehearsal.start(step, None, last)
             yield found
-            if self._passes(found, side).mean() >= SETTINGS.surely:
+            if self._passes(found, side).mean() >= SETTINGS.surely or self.rehearsal.path.deadline.passed:
                 return
             away += max(STEP, FASTER * away)
 

@@ -13,6 +13,7 @@ from metricfit.data.rows import Rows
 from metricfit.functions.binding import Binding
 from metricfit.intervals import Evidence, estimate
 from metricfit.intervals.estimate import standard_error
+from metricfit.methods.base import NEVER, Deadline
 from metricfit.metrics.constraint import Constraint
 from metricfit.problem import Problem
 from metricfit.trust.claims.claim import claims
@@ -68,7 +69,16 @@ class Limits:
 class Path:
     """The policies from cautious to bold, and the rows that test them."""
 
-    def __init__(self, problem: Problem, tuning: Rows, kept: Rows, level: float, refit: Refit) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        tuning: Rows,
+        kept: Rows,
+        level: float,
+        refit: Refit,
+        deadline: Deadline = NEVER,
+    ) -> None:
+        self.deadline = deadline
         self.problem, self.tuning, self.kept, self.level, self.refit = problem, tuning, kept, level, refit
         self.all_rows, self.lots = tuning.joined(kept), Lots.of(tuning)
         self.base = refit(problem, None)

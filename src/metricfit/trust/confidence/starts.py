@@ -150,7 +150,7 @@ class Rehearsal:
             except InfeasibleError:
                 return
             yield found
-            if found.passes(self.needed()).mean() >= SETTINGS.surely:
+            if found.passes(self.needed()).mean() >= SETTINGS.surely or self.path.deadline.passed:
                 return
 
     def leaning(self, best: Start) -> Iterator[Start]:
@@ -170,7 +170,7 @@ class Rehearsal:
             here, error = metric(best.result.confusion), rows.error / np.sqrt(len(unit))
             for shift in SETTINGS.shifts:
                 yield from self._towards(Constraint(metric, ">=", here + shift * error), best)
-            if len(chosen) == SETTINGS.most_leans:
+            if len(chosen) == SETTINGS.most_leans or self.path.deadline.passed:
                 return
 
     def _towards(self, lean: Constraint, best: Start) -> Iterator[Start]:

@@ -34,6 +34,9 @@ def unconfirmed(path: Path, policy: Any, tests: Sequence[Tested], reached: float
 
     ``reached`` is the confidence that the held-out rows suffice for.
     """
+    if path.deadline.passed:
+        names = [f"{c} (p = {test.p:.3g})" for c, test in zip(path.problem.constraints, tests, strict=True)]
+        return UnconfirmedError(names, path.level, len(path.kept), None, reached, late=True)
     total = len(path.all_rows)
     decided = [Decided.by(policy, rows) for rows in (path.tuning, path.kept)]
     kept, lines = 0.0, []
