@@ -151,6 +151,10 @@ class FewRowsWarning(UserWarning):
     """Rates compared over groups rest on few rows, so the limits on them may not hold on new rows."""
 
 
+class BrokenLimitWarning(UserWarning):
+    """The best policy so far does not keep all limits; the message says which it breaks, and the next move."""
+
+
 class WorstValueWarning(UserWarning):
     """Limits hold only for want of rows, and with them the objective has its worst value."""
 

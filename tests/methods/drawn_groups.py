@@ -73,13 +73,19 @@ def precision_floor(random: np.random.Generator, sample: Sample, chances: np.nda
         metric = mf.precision(c) if kind == "all" else mf.precision(c).at(**{name: value})
         truth = precision(c) if kind == "all" else inside(precision(c), name, value)
     weight, proba = sample.weight, sample.proba[:, c]
-    each = [rows] if kind != "worst" else [(sample.groups[name] == v).to_numpy() for v in sample.groups[name].unique()]
+    each = (
+        [rows]
+        if kind != "worst"
+        else [(sample.groups[name] == v).to_numpy() for v in sample.groups[name].unique()]
+    )
     given = [weight[part] * chances[part, c] for part in each]
     reached = [float(g @ proba[part] / g.sum()) for g, part in zip(given, each, strict=True) if g.sum() > 0]
     limit = min(reached, default=1.0)
     if never and kind != "worst":
         limit = float(random.uniform(0.3, 1.0))
-    return Bound(metric, ">=", max(limit - float(random.choice([1e-3, 0.05])), 0.01), limits_of(metric, truth))
+    return Bound(
+        metric, ">=", max(limit - float(random.choice([1e-3, 0.05])), 0.01), limits_of(metric, truth)
+    )
 
 
 def other_limit(random: np.random.Generator, sample: Sample) -> Drawn:

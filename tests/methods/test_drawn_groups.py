@@ -28,7 +28,9 @@ def test_is_solved_as_well_as_can_be(seed):
         result = case.solve()
     assert result.feasible, [(record.name, record.violation) for record in result.constraints]
     best = None
-    with suppress(AssertionError):  # one program in a hundred, with a mean that can only be 0, has no accurate truth
+    with suppress(
+        AssertionError
+    ):  # one program in a hundred, with a mean that can only be 0, has no accurate truth
         best = case.best()
     if best is None:
         return
@@ -56,7 +58,9 @@ def test_a_group_keeps_a_precision_by_never_getting_the_decision(mean):
 @pytest.mark.parametrize("mean", ["g_mean", "h_mean", "q_mean"])
 def test_a_curved_floor_binds_beside_a_group_that_never_gets_the_decision(mean):
     """Group b never gets decision 1, so recall 1 comes from group a alone, at the price of accuracy."""
-    free = mf.optimize(**ROWS, objective=mean, constraints=["precision(1).at(g='b') >= 0.7"], counting="model")
+    free = mf.optimize(
+        **ROWS, objective=mean, constraints=["precision(1).at(g='b') >= 0.7"], counting="model"
+    )
     floor = free.value - 1e-3
     limits = ["precision(1).at(g='b') >= 0.7", f"{mean}() >= {floor!r}"]
     result = mf.optimize(**ROWS, objective="accuracy", constraints=limits, counting="model")

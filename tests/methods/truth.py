@@ -208,7 +208,9 @@ def smallest_ratio(pairs: list[tuple[Any, Any]], limits: list[Any]) -> float:
     overs, unders = (cp.hstack(list(parts)) for parts in zip(*pairs, strict=True))
     problem = cp.Problem(cp.Maximize(below), [*limits, below <= overs - level * unders])
     for _ in range(100):
-        if solved(problem) <= 1e-9 or unders.value.min() < 1e-7:  # nothing is better, but a precision of no rows
+        if (
+            solved(problem) <= 1e-9 or unders.value.min() < 1e-7
+        ):  # nothing is better, but a precision of no rows
             return float(level.value)
         found = float(np.min(overs.value / np.maximum(unders.value, 1e-12)))
         if found - level.value <= 1e-9:

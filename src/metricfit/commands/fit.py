@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
+import warnings
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from functools import partial
 from shlex import quote
 
 from metricfit.commands.arguments import kinds
@@ -24,15 +25,14 @@ from metricfit.commands.terminal import as_json, summary
 from metricfit.commands.terminal.interrupt import kept
 from metricfit.commands.terminal.printing import show
 from metricfit.commands.terminal.summary import number
-from metricfit.exceptions import InfeasibleError, UnconfirmedError
+from metricfit.exceptions import BrokenLimitWarning, InfeasibleError, UnconfirmedError
 from metricfit.messages import count
-from metricfit.methods import FEASIBLE
-from metricfit.options import Options
 from metricfit.oracles import PluginOracle
 from metricfit.oracles.base import OracleBase
 from metricfit.problem import Problem
 from metricfit.report import words
 from metricfit.result import Result
+from metricfit.result.broken import why_broken
 from metricfit.result.most_probable import of_most_probable
 from metricfit.solving import answered, with_expected
 
@@ -90,9 +90,8 @@ def run(options: Namespace) -> int:
         with blamed_on(DataError, f"--report {options.report}: "), kept():
             result.report(options.report, made_by=f"metricfit {as_typed(options.argv)}")
     _report(problem, result, oracle, options)
-    lost = [f"{r.name}, violated by {r.violation:.3g}" for r in result.constraints if r.violation > FEASIBLE]
-    if lost:
-        raise Infeasible(f"the policy does not keep {'; '.join(lost)}. Give the search more time")
+    if why := why_broken(result):
+        raise Infeasible(why)
     return DONE
 
 
@@ -110,20 +109,21 @@ def as_typed(words: Sequence[str]) -> str:
 
 def _solve(problem: Problem, oracle: OracleBase, options: Namespace) -> Result:
     # On a terminal, progress is shown by default.
-    how = search_of(options, options.verbose + sys.stderr.isatty())
+    how = search_of(options, options.verbose + sys.stderr.isatty()).begun()
     if not isinstance(oracle, PluginOracle):
         for name in ("confidence", "unseen"):
             if getattr(options, name) not in (None, "error"):
                 raise UsageError(f"--{name} needs all rows in memory; pass fewer rows")
     try:
-        with kept():
+        with kept(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", BrokenLimitWarning)  # reported at the end, as an error
             return answered(
                 problem,
                 oracle,
                 how,
                 options.confidence,
                 options.unseen,
-                judged=None if options.no_expect else _judge(problem, oracle, how),
+                judged=None if options.no_expect else partial(with_expected, problem, oracle, options=how),
             )
     except InfeasibleError as error:
         raise infeasible(error, problem) from error
@@ -131,18 +131,6 @@ def _solve(problem: Problem, oracle: OracleBase, options: Namespace) -> Result:
         raise Infeasible(f"{error}; nothing was written") from error
     except ValueError as error:
         raise DataError(f"{options.scores}: {error}") from error
-
-
-def _judge(problem: Problem, oracle: OracleBase, how: Options) -> Callable[[Result], Result]:
-    """Return a function that adds what to expect on new rows to a result; Ctrl-C skips it."""
-
-    def judged(result: Result) -> Result:
-        try:
-            return with_expected(problem, oracle, result, how)
-        except KeyboardInterrupt:
-            return replace(result, expected_note="unknown: it was stopped by Ctrl-C")
-
-    return judged
 
 
 def _report(problem: Problem, result: Result, oracle: OracleBase, options: Namespace) -> None:

@@ -120,7 +120,9 @@ class ConeProgram:
                 clarabel.NonnegativeConeT(count),
             ]
             linear = np.concatenate([data["c"], np.zeros(count)])
-            answer = clarabel.DefaultSolver(quadratic, linear, system, right, cones, accurate(seconds)).solve()
+            answer = clarabel.DefaultSolver(
+                quadratic, linear, system, right, cones, accurate(seconds)
+            ).solve()
             x, z = np.array(answer.x), np.array(answer.z)
             read(str(answer.status) in ("Solved", "AlmostSolved"), answer.status, x, z)
             shown = {"x": x[:own], "z": z[:rows], "obj_val": answer.obj_val, "status": answer.status}

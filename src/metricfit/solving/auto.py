@@ -88,6 +88,8 @@ def choose_answer(problem: Problem, given: OracleBase, options: Options) -> Choi
     asked = replace(options, method=Plugin()) if verdict.name == ARGMAX else options
     if options.max_seconds is not None and options.start is None:  # rules for when no time is left for others
         asked = replace(asked, start=verdict.found.answer.plugin_policy())
+    if verdict.found.stopped:
+        asked = replace(asked, start=verdict.found.answer.plugin_policy(), callback=lambda record: True)
     found = search(verdict.problem, given.by(verdict.counting), asked)
     found = _for(problem, found, verdict.found.outcome.bound)
     why = f"{verdict.why}, judged by {len(rows):,} rows"
@@ -160,6 +162,12 @@ class Bench:
                 one = ways[name]()
             except InfeasibleError:
                 continue
+            except KeyboardInterrupt:
+                if known is None:
+                    raise
+                return {CALIBRATED: known.ended()}
+            if one is not None and one.stopped and known is not None:
+                return {CALIBRATED: known.ended()}
             if one is not None and one.answer.standing.kept:
                 found[name] = one
         return found
@@ -217,9 +225,18 @@ def judged(bench: Bench) -> Verdict:
     if not found:  # the calibrated problem says by how much limits are missed, and which of them conflict
         missed = search(bench.problem, bench.oracle.by("calibrated"), bench.options)
         return Verdict(CALIBRATED, missed, bench.problem, f"{CALIBRATED}: no candidate meets the limits")
-    program, (first, *others) = bench.program, list(found)
+    first = next(iter(found))
     if bench.budget.late:
         return Verdict(first, found[first], bench.problem, f"{first}: no time was left for another one")
+    try:
+        return compared(bench, found)
+    except KeyboardInterrupt:
+        return Verdict(first, found[first].ended(), bench.problem, f"{first}: it was stopped")
+
+
+def compared(bench: Bench, found: dict[str, Found]) -> Verdict:
+    """Return the candidate that the rows prefer among those that meet all limits; ties go to the first."""
+    program, (first, *others) = bench.program, list(found)
     seen = bench.seen(found, program)
     rivals = [name for name in others if seen[name].beats(seen[first], TIE)]
     if not rivals:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
 from metricfit.data.confusion import Confusion
+from metricfit.exceptions import BrokenLimitWarning
+from metricfit.messages import warn
+from metricfit.methods.base import HeldBack
 from metricfit.options import Options
 from metricfit.oracles import Oracle
 from metricfit.oracles.base import adapted
@@ -14,10 +18,12 @@ from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
 from metricfit.result import Calibrated, Origin, Result, constraint_records
+from metricfit.result.broken import why_broken
 from metricfit.solving.answer import alone_of, with_single
-from metricfit.solving.auto import answer_of
+from metricfit.solving.auto import Choice, answer_of
 from metricfit.solving.provenance import judge_of, provenance_of
 from metricfit.trust.disagreement import warn_if_labels_disagree, warn_if_refuted
+from metricfit.types import FloatArray
 
 DEFAULTS = Options()
 
@@ -51,13 +57,34 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         warn_if_refuted(given)
     choice = answer_of(problem, given, options)
     given, found = given.by(choice.counting), choice.found
-    answer, walk, bound = found.answer, found.answer.walk, found.outcome.bound
-    program, value, known = walk.program, answer.value, bool(np.isfinite(bound))
+    answer, walk = found.answer, found.answer.walk
     policy: Policy | ModelPolicy = answer.model_policy() if answer.by_models else answer.plugin_policy()
-    alone = None
+    alone, stopped = None, found.stopped
     if options.derandomise and not options.ends.passed and isinstance(policy, Policy):
-        policy, alone = with_single(program, walk.oracle, policy)
-    tensor = answer.tensor()
+        try:
+            policy, alone = with_single(walk.program, walk.oracle, policy)
+        except KeyboardInterrupt:
+            stopped = True
+    with HeldBack() as ctrl_c:
+        result = _result(problem, given, options, choice, policy, alone)
+    result = replace(result, status="stopped") if stopped or ctrl_c.came else result
+    if why := why_broken(result):
+        warn(why, BrokenLimitWarning)
+    return result
+
+
+def _result(
+    problem: Problem,
+    given: OracleBase,
+    options: Options,
+    choice: Choice,
+    policy: Policy | ModelPolicy,
+    alone: FloatArray | None,
+) -> Result:
+    """Return the answer that was chosen as a result in natural signs."""
+    found, answer, walk = choice.found, choice.found.answer, choice.found.answer.walk
+    program, value, bound = walk.program, answer.value, found.outcome.bound
+    tensor, known = answer.tensor(), bool(np.isfinite(bound))
     result = Result(
         policy=cast(Policy, policy),  # a ModelPolicy has the same interface, on features
         confusion=Confusion((tensor / tensor.sum()).reshape(program.axes.seen.shape), program.axes.seen),

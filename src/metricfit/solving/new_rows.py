@@ -10,7 +10,7 @@ from typing import Any
 from metricfit.calibration import SETTINGS
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
-from metricfit.exceptions import CalibrationWarning
+from metricfit.exceptions import BrokenLimitWarning, CalibrationWarning
 from metricfit.methods import Record
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
@@ -101,9 +101,13 @@ def _refit(oracle: PluginOracle, calibrated: PluginOracle | None, options: Optio
     def refit(asked: Problem, start: Any) -> Result:
         again = replace(options.within(EACH_SHARE).quiet(), start=start, derandomise=False)
         with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BrokenLimitWarning)  # other rows test the policy
             if calibrated is not None:  # labels that the fit has not seen test the calibration too
                 warnings.simplefilter("ignore", CalibrationWarning)
-            return solve(asked, guide, again)
+            result = solve(asked, guide, again)
+        if result.status == "stopped":  # no callback is called here, so the user has pressed Ctrl-C
+            raise KeyboardInterrupt
+        return result
 
     return refit
 
@@ -192,7 +196,10 @@ def with_expected(
         return answer_of(problem, given, asked, simple=many).found.answer.plugin_policy()
 
     note = "" if len(rows) == oracle.n_rows else f"judged by a sample of {len(rows):,} rows"
-    found = expected(problem, rows, refit, note=note)
+    try:
+        found = expected(problem, rows, refit, note=note)
+    except KeyboardInterrupt:
+        return replace(result, expected_note="unknown: it was stopped by Ctrl-C")
     if found is not None and options.ends.passed:
         why = "; ".join(filter(None, [found.note, "max_seconds cut the fits in the folds short"]))
         found = replace(found, note=why)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from metricfit.exceptions import InfeasibleError
 from metricfit.methods import Local, Method, Outcome, Walk, choose, run
-from metricfit.methods.base import Budget
+from metricfit.methods.base import Budget, Standing, Status
 from metricfit.methods.search.coordinate import count_of_weights
 from metricfit.options import Options
 from metricfit.oracles.base import OracleBase, mixed
@@ -54,6 +55,10 @@ class Found:
         """Whether the user has stopped it."""
         return self.outcome.status == "stopped"
 
+    def ended(self) -> Found:
+        """Return it as what was found when the user stopped."""
+        return replace(self, outcome=replace(self.outcome, status="stopped"))
+
 
 def search(problem: Problem, given: OracleBase, options: Options, simple: bool = True) -> Found:
     """Return the best answer found for a problem, counted as the oracle counts.
@@ -74,26 +79,34 @@ def search(problem: Problem, given: OracleBase, options: Options, simple: bool =
         half = budget.half()
         known = calibrated_answer(problem, soft, replace(options, callback=None, verbose=0), half, simple)
         budget.calls += half.calls
-    found = on_labels(problem, given, known, options, budget)
-    if known is None or not budget.spent:
+    if known is None:
+        return on_labels(problem, given, None, options, budget)
+    guide = partial(by_labels, problem, asked, known, budget)
+    if known.stopped:
+        return guide("stopped")
+    try:
+        found = on_labels(problem, given, known, options, budget)
+    except KeyboardInterrupt:
+        return guide("stopped")
+    if not (budget.spent or found.stopped):
         return found
-    guide = by_labels(asked, known, found)
-    return guide if guide.answer.standing.beats(found.answer.standing) else found
+    other = guide(found.outcome.status)
+    return other if other.answer.standing.beats(found.answer.standing) else found
 
 
-def by_labels(asked: OracleBase, known: Found, found: Found) -> Found:
-    """Return the answer of the calibrated problem counted by labels, beside a search that had no time to end."""
-    program, mixture = known.answer.walk.program, known.answer.mixture
-    walk = replace(found.answer.walk, program=program.problem.bind(asked.axes, asked.margins), oracle=asked, vertices=[])
-    used = np.flatnonzero(mixture.weights.any(axis=0))
-    losses = [known.answer.walk.vertices[t].loss for t in used]
-    for vertex in asked.many(losses, walk.program.layout):
+def by_labels(problem: Problem, asked: OracleBase, known: Found, budget: Budget, status: Status) -> Found:
+    """Return the answer of the calibrated problem counted by labels: for when no time is left for a search on them."""
+    program, mixture = problem.bind(asked.axes, asked.margins), known.answer.mixture
+    walk = Walk(program, asked, known.answer.walk.tol, budget)
+    for vertex in asked.many(_rules_of(known.answer), program.layout):
         walk.add(vertex)
-    weights = mixture.weights[:, used]
-    u = walk.program.vector(mixed(walk.vertices, weights))
-    answer = Answer(walk, replace(mixture, weights=weights, u=u, multipliers=None))
-    outcome = replace(found.outcome, best=answer.mixture, value=answer.value)
-    return replace(found, answer=answer, outcome=outcome, asked=asked)
+    weights = mixture.weights[:, mixture.weights.any(axis=0)]
+    u = program.vector(mixed(walk.vertices, weights))
+    best = replace(mixture, weights=weights, u=u, bound=-np.inf, multipliers=None)
+    last = Standing.of(program, u)
+    record = last.record(program, budget.calls, budget.seconds, -np.inf)
+    outcome = Outcome(best, last.value, -np.inf, status, (record,))
+    return Found(Answer(walk, best), outcome, known.method, asked, known)
 
 
 def calibrated_answer(
@@ -153,8 +166,11 @@ def _finished(
     answer = Answer(walk, outcome.best).exact()
     if simple and not answer.by_models:
         gap = answer.value - outcome.bound if np.isfinite(outcome.bound) else 0.0
-        told = told_apart(answer, walk.tol - gap)
-        answer = answer if told is answer else told.exact()
+        try:
+            told = told_apart(answer, walk.tol - gap)
+            answer = answer if told is answer else told.exact()
+        except KeyboardInterrupt:
+            outcome = replace(outcome, status="stopped")
     return Found(answer, outcome, method, walk.oracle, known)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
 
-from metricfit.exceptions import InfeasibleError
+from metricfit.exceptions import BrokenLimitWarning, InfeasibleError
 from metricfit.methods.local import Local
 from metricfit.metrics import Constraint
 from metricfit.metrics.rates import Named
@@ -140,7 +141,9 @@ class Walker:
 
     def solve(self, problem: Problem, options: Options | None = None) -> Result:
         """Solve a problem from the rules of the last one, and keep its own."""
-        result = solve(problem, self.oracle, replace(options or self.options, start=self.last))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BrokenLimitWarning)  # a point says it
+            result = solve(problem, self.oracle, replace(options or self.options, start=self.last))
         self.last = result
         assert result.origin is not None
         self.mixer.keep(self._at([c.limit for c in self.traded]), result)

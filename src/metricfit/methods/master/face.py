@@ -39,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """Which columns may have weight, which rows of each limit are still to be kept, and which have forced columns out."""
+    """Which columns may have weight, which rows of limits are still to be kept, and which have forced columns out."""
 
     program: Program
     columns: Columns
@@ -51,7 +51,8 @@ class Face:
     def of(cls, program: Program, columns: Columns, alpha: FloatArray) -> Face:
         """Find the face; rows that the mixture ``alpha`` of the columns keeps with a margin force none of them out."""
         kept = tuple(np.full(limit.convex.size, not limit.always) for limit in program.limits)
-        inside, forcing = np.ones(len(columns), bool), []
+        inside = np.ones(len(columns), bool)
+        forcing: list[Row] = []
         rows = list(_tight(program, columns, alpha, kept))
         order = np.argsort(columns.cell, kind="stable")
         starts = np.searchsorted(columns.cell[order], np.arange(len(program.axes.cells)))
@@ -127,9 +128,7 @@ class Face:
         return least
 
 
-def _tight(
-    program: Program, columns: Columns, alpha: FloatArray, kept: Sequence[BoolArray]
-) -> Iterator[Row]:
+def _tight(program: Program, columns: Columns, alpha: FloatArray, kept: Sequence[BoolArray]) -> Iterator[Row]:
     """Yield the affine rows that a mixture does not keep with a margin."""
     u, none = columns.u(columns.normalised(alpha)), np.zeros(len(columns), bool)
     for limit, (node, open_rows) in enumerate(zip(program.bounds, kept, strict=True)):

@@ -132,7 +132,9 @@ def _smallest(program: Program, walk: Walk, columns: Columns, limits: Sequence[L
     least, start = -np.inf, None
     for stage in stages(program, limits):
         found = [i for i in lower_violation(stage, walk, columns, -ROOM, start=start)]
-        start = min(found, key=lambda iterate: (max(stage.excess(iterate.u), FEASIBLE), stage.value(iterate.u)))
+        start = min(
+            found, key=lambda iterate: (max(stage.excess(iterate.u), FEASIBLE), stage.value(iterate.u))
+        )
         least = stage.value(start.u)
         if least > FEASIBLE:
             break

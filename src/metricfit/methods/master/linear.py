@@ -23,9 +23,7 @@ from metricfit.problem import Program
 from metricfit.types import FloatArray
 
 
-def corrected(
-    program: Program, columns: Columns, alpha: FloatArray, deadline: Deadline = NEVER
-) -> Solution:
+def corrected(program: Program, columns: Columns, alpha: FloatArray, deadline: Deadline = NEVER) -> Solution:
     """Move a mixture towards the solution of its linear program, as far as that pays and constraints hold.
 
     The multipliers are those of the linear program, whose planes touch at the given mixture; the bound that they prove

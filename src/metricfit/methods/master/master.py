@@ -53,7 +53,9 @@ class Master:
 
     def corrected(self, columns: Columns, alpha: FloatArray) -> Solution:
         """Return a better mixture, found by a linear program; raise `Unsolved` when HiGHS fails."""
-        return self._on_face(lambda rest, *where: corrected(rest.program, *where, self._deadline), columns, alpha)
+        return self._on_face(
+            lambda rest, *where: corrected(rest.program, *where, self._deadline), columns, alpha
+        )
 
     def _on_face(self, solve: Solver, columns: Columns, alpha: FloatArray) -> Solution:
         """Solve what is left of the limits where those hold that the columns keep only with equality."""
@@ -117,7 +119,11 @@ class Master:
             return self._cheapest(goal, columns, alpha)
         parts = self._parts if goal is self.program.objective else smooth_parts(goal)
         if parts is None or not self._flat_limits:
-            cone = self._cone if goal is self.program.objective else ConeMaster(self.program, goal, self._deadline)
+            cone = (
+                self._cone
+                if goal is self.program.objective
+                else ConeMaster(self.program, goal, self._deadline)
+            )
             return cone.solve(columns)
         return self._newton(parts, columns, alpha) if parts.smooth else self._corner(parts, columns, alpha)
 

@@ -64,7 +64,9 @@ class QuadraticProgram:
                     system = mixtures.system(matrix, columns.cell, chosen)
                     self._system = chosen.size, by_columns(system)
                 equations = right[0].size
-                x, z = qp.minimise(quadratic, linear, self._system[1], np.concatenate(right), equations, self.deadline.left)
+                x, z = qp.minimise(
+                    quadratic, linear, self._system[1], np.concatenate(right), equations, self.deadline.left
+                )
                 return x, z[right[0].size : right[0].size + chosen.size]
 
             return least

@@ -2,6 +2,7 @@
 
 from metricfit.methods.walk.budget import NEVER, Budget, Deadline, Exhausted, Status
 from metricfit.methods.walk.history import FEASIBLE, Record, Standing
+from metricfit.methods.walk.interrupts import HeldBack
 from metricfit.methods.walk.loop import better, run
 from metricfit.methods.walk.walk import Iterate, Outcome, Walk
 
@@ -11,6 +12,7 @@ __all__ = [
     "Budget",
     "Deadline",
     "Exhausted",
+    "HeldBack",
     "Iterate",
     "Outcome",
     "Record",

@@ -91,22 +91,30 @@ def run(
 def _answer(
     method: Method, program: Program, walk: Walk, best: Iterate | None, bound: float, status: Status
 ) -> tuple[Iterate, Status]:
-    """Return the method's final answer, which need not be the best iterate, and the status."""
+    """Return the method's final answer, which need not be the best iterate, and the status.
+
+    Ctrl-C leaves out what is not done yet: it makes a good answer better.
+    """
     if best is None:
         if not walk.vertices:
             if status == "stopped":
                 raise KeyboardInterrupt
             raise ValueError("the budget ended before the first oracle call; raise max_calls or max_seconds")
         best = _best_single(program, walk)
-    answer = method.finish(program, walk, best)
-    if not method.as_published:
-        whole = better(program, best, answer)
-        answer = supported(method, program, walk, whole)
-        if answer is not whole and status == "optimal":
-            status = "stalled"  # unless the bound proves this mixture, too
-    reached = Standing.of(program, answer.u)
-    if reached.kept:
-        answer = method.polish(program, walk, answer, max(walk.tol - max(reached.value - bound, 0.0), 0.0))
+    answer = best
+    try:
+        answer = method.finish(program, walk, best)
+        if not method.as_published:
+            whole = answer = better(program, best, answer)
+            answer = supported(method, program, walk, whole)
+            if answer is not whole and status == "optimal":
+                status = "stalled"  # unless the bound proves this mixture, too
+        reached = Standing.of(program, answer.u)
+        if reached.kept:
+            slack = max(walk.tol - max(reached.value - bound, 0.0), 0.0)
+            answer = method.polish(program, walk, answer, slack)
+    except KeyboardInterrupt:
+        status = "stopped"
     return answer, status
 
 

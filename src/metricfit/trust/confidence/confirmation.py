@@ -233,7 +233,7 @@ def _walked(path: Path, best: Passed, counted: bool) -> tuple[Passed, int]:
         step = path.bolder(best.step, boldest)
         try:
             result = path.policy(step, best.lean, best.result)
-        except InfeasibleError:
+        except (InfeasibleError, KeyboardInterrupt):  # a policy that passes is known already
             break
         found = Passed(step, best.lean, result, tuple(path.test(result.policy)), best.error)
         count += 1
