@@ -49,7 +49,8 @@ def test_a_group_keeps_a_precision_by_never_getting_the_decision(mean):
     """No row of group b has .7, so its four rows are right with .7, .8, .9 and .65, those of a with .9, .6, .8, .9."""
     limits = ["precision(1).at(g='b') >= 0.7", f"{mean}() >= 0"]
     result = mf.optimize(**ROWS, objective="accuracy", constraints=limits, counting="model")
-    assert result.status == "optimal" and result.feasible
+    assert result.status == "optimal"
+    assert result.feasible
     assert result.value == pytest.approx(6.25 / 8)
     assert np.isnan(result.constraints[0].value)
     assert result.policy.decision_proba(ROWS["proba"], ROWS["sensitive_features"])[4:, 1].max() == 0
@@ -64,7 +65,8 @@ def test_a_curved_floor_binds_beside_a_group_that_never_gets_the_decision(mean):
     floor = free.value - 1e-3
     limits = ["precision(1).at(g='b') >= 0.7", f"{mean}() >= {floor!r}"]
     result = mf.optimize(**ROWS, objective="accuracy", constraints=limits, counting="model")
-    assert result.status == "optimal" and result.feasible
+    assert result.status == "optimal"
+    assert result.feasible
     assert result.constraints[1].value >= floor - 1e-9
     assert result.policy.decision_proba(ROWS["proba"], ROWS["sensitive_features"])[4:, 1].max() == 0
 

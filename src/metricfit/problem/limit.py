@@ -116,5 +116,6 @@ class PartOfLimit(Limit):
     rows: BoolArray
 
     def functions(self, limit: float) -> Node:
+        """Return those functions of the whole limit."""
         whole = super().functions(limit)
         return Stack(tuple(Total(row, whole) for row in np.eye(whole.size)[self.rows]))

@@ -13,7 +13,7 @@ from metricfit.messages import warn
 from metricfit.methods.base import HeldBack
 from metricfit.options import Options
 from metricfit.oracles import Oracle
-from metricfit.oracles.base import adapted
+from metricfit.oracles.base import OracleBase, adapted
 from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem

@@ -53,9 +53,11 @@ class Master:
 
     def corrected(self, columns: Columns, alpha: FloatArray) -> Solution:
         """Return a better mixture, found by a linear program; raise `Unsolved` when HiGHS fails."""
-        return self._on_face(
-            lambda rest, *where: corrected(rest.program, *where, self._deadline), columns, alpha
-        )
+
+        def solve(rest: Master, columns: Columns, alpha: FloatArray) -> Solution:
+            return corrected(rest.program, columns, alpha, self._deadline)
+
+        return self._on_face(solve, columns, alpha)
 
     def _on_face(self, solve: Solver, columns: Columns, alpha: FloatArray) -> Solution:
         """Solve what is left of the limits where those hold that the columns keep only with equality."""
