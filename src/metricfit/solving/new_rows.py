@@ -12,6 +12,7 @@ from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.exceptions import BrokenLimitWarning, CalibrationWarning
 from metricfit.methods import Record
+from metricfit.methods.base import Exhausted
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
 from metricfit.oracles.base import OracleBase
@@ -177,8 +178,6 @@ def with_expected(
     if len(rows) > MOST_SEARCHED and not (oracle.calibrates or oracle.exact):
         rows = oracle.sample() or rows
     options = options.begun()
-    if options.ends.passed:
-        return replace(result, expected_note="unknown: max_seconds left no time to fit policies in folds")
     # For evaluation a mixture of many rules is as good as one of few. With many rows, finding few rules saves time,
     # because each rule of a mixture is counted by labels.
     many = rows.proba.size > FEW_ENTRIES
@@ -192,6 +191,8 @@ def with_expected(
 
     def refit(some: Rows) -> Policy:
         given = PluginOracle(some, oracle.counting, oracle.threads, calibrating=families)
+        if options.ends.passed:
+            raise Exhausted("max_seconds")
         asked = again.within(EACH_SHARE)
         return answer_of(problem, given, asked, simple=many).found.answer.plugin_policy()
 
@@ -200,6 +201,8 @@ def with_expected(
         found = expected(problem, rows, refit, note=note)
     except KeyboardInterrupt:
         return replace(result, expected_note="unknown: it was stopped by Ctrl-C")
+    except Exhausted:
+        return replace(result, expected_note="unknown: max_seconds left no time to fit policies in all folds")
     if found is not None and options.ends.passed:
         why = "; ".join(filter(None, [found.note, "max_seconds cut the fits in the folds short"]))
         found = replace(found, note=why)

@@ -138,10 +138,10 @@ def confirm_by_folds(
         If not even a cautious policy passes; the message says how many rows would be needed.
     """
     check_rows(len(rows))
-    trials = _Trials(problem, rows, refit, refit_on, counted, seed)
-    inside, outside = trials.bracket(deadline)
+    trials = _Trials(problem, rows, refit, refit_on, counted, seed, deadline)
+    inside, outside = trials.bracket()
     if inside is None:
-        raise trials.unconfirmed(deadline.passed)
+        raise trials.unconfirmed()
     while outside is not None and not deadline.passed and abs(inside.step - outside) > SETTINGS.resolution:
         try:
             middle = trials.at((inside.step + outside) / 2, inside.result)
@@ -167,7 +167,9 @@ class _Trials:
         refit_on: Callable[[Rows], Refit],
         counted: bool,
         seed: int,
+        deadline: Deadline,
     ) -> None:
+        self.deadline = deadline
         self.problem, self.rows, self.refit, self.counted = problem, rows, refit, counted
         self.base = refit(problem, None)
         self.limits = Limits(problem, rows, self.base.policy, len(rows))
@@ -180,7 +182,7 @@ class _Trials:
         self.fits = [refit_on(rows.take(fitted)) for fitted, _ in parts]
         self.tried: list[Trial] = []
 
-    def bracket(self, deadline: Deadline) -> tuple[Trial | None, float | None]:
+    def bracket(self) -> tuple[Trial | None, float | None]:
         """Return a policy that passes, if there is one, and a bolder step that does not, if there is one."""
         inside = self.at(0.0, self.base)
         if inside is not None and inside.passes:
@@ -188,7 +190,7 @@ class _Trials:
                 found = self.at(step, inside.result)
                 if found is None or not found.passes:
                     return inside, step
-                if abs(found.result.value - inside.result.value) <= ALIKE or deadline.passed:
+                if abs(found.result.value - inside.result.value) <= ALIKE or self.deadline.passed:
                     break  # the limits no longer bind
                 inside = found
             return inside, None
@@ -199,13 +201,13 @@ class _Trials:
                 break
             if found.passes:
                 return found, outside
-            if deadline.passed:
+            if self.deadline.passed:
                 break
             outside = step
         return None, outside
 
     def at(self, step: float, start: Any) -> Trial | None:
-        """Return the trial of limits tightened by ``step`` standard errors; None if they are infeasible."""
+        """Return the trial of limits tightened by ``step`` standard errors; None if infeasible, or if the time ends."""
         tightened = self.limits.tightened(step)
         try:
             result = self.base if step == 0 else self.refit(tightened, start)
@@ -213,6 +215,8 @@ class _Trials:
             return None
         folds, parts = [], []
         for fit, held_out in zip(self.fits, self.held_out, strict=True):
+            if self.deadline.passed:
+                return None
             try:
                 policy = fit(tightened, result).policy
             except InfeasibleError:
@@ -243,12 +247,12 @@ class _Trials:
             )
         return Confidence(EVEN, len(self.rows), len(self.tried), tuple(records), len(trial.folds))
 
-    def unconfirmed(self, late: bool) -> UnconfirmedError:
+    def unconfirmed(self) -> UnconfirmedError:
         """Return the error that names the constraints and estimates how many rows would be enough.
 
         Overfitting is inversely proportional to the number of rows, and must not exceed the room on the fitted rows.
         """
-        names = [str(c) for c in self.problem.constraints]
+        names, late = [str(c) for c in self.problem.constraints], self.deadline.passed
         if not self.tried:
             return UnconfirmedError(names, EVEN, len(self.rows), None, late=late)
         closest = max(self.tried, key=lambda trial: trial.chance)

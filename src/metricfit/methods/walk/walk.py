@@ -141,7 +141,7 @@ class Walk:
 
     def ask_all(self, losses: Sequence[FloatArray]) -> list[int]:
         """Ask for the best rules for as many losses as the budget allows, in one pass if the oracle supports it."""
-        losses = losses[: self.budget.left]
+        losses = losses[: 1 if self.late else self.budget.left]
         if not losses:
             return []
         self.spend(len(losses))
