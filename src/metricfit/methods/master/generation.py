@@ -24,6 +24,9 @@ PATIENCE = 8
 # A sum is known up to this part of the size of its terms: on another processor a difference of 0 may be -1e-19.
 ROUNDING = 8 * float(np.finfo(float).eps)
 
+# Multipliers up to this, in units of a level function, may be what a solver leaves at a limit that does not bind.
+TRACE = 1e-6
+
 
 def generate(
     program: Program,
@@ -181,7 +184,21 @@ class Pricing:
         self.bound = max(bound, self.program.lowest_value)
 
     def _level(self, solution: Solution) -> float:
-        """Ask whether any rule beats a level half a tolerance below the ratio reached."""
+        """Ask whether any rule beats a level half a tolerance below the ratio reached.
+
+        Where a rate may have no rows, nothing less than a plane that is nowhere below 0 proves the level, and traces
+        of multipliers, which solvers leave at limits that do not bind, lower it by their size. So if that is all there
+        is to be won, the plane without them is asked for.
+        """
+        before, known = len(self.columns), self.bound
+        self._price_level(solution)
+        if len(self.columns) == before and self.bound == known and self.program.lowest_denominator <= 0:
+            clean = tuple(np.where(mu > TRACE, mu, 0.0) for mu in solution.multipliers)
+            if any(mu.any() for mu in solution.multipliers):
+                self._price_level(replace(solution, multipliers=clean))
+        return self.bound
+
+    def _price_level(self, solution: Solution) -> None:
         program = self.program
         level = program.value(solution.u) - self.walk.tol / 2
         goal = level_goal(program, level)
@@ -199,7 +216,6 @@ class Pricing:
             self._tell(level)
         elif program.lowest_denominator > 0:
             self._tell(level + beaten_by / program.lowest_denominator)
-        return self.bound
 
 
 def least(walk: Walk, columns: Columns, slope: FloatArray, place: int) -> float:
