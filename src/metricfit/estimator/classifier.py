@@ -79,7 +79,7 @@ class MetricClassifier(Decider):
     tol : float, default=1e-4
         Stop when value and bound are this close.
     max_calls, max_seconds : optional
-        Budgets of the solver.
+        Budgets of oracle calls, and of the time once the base classifier is fitted.
     n_jobs : int, optional
         Number of folds fitted in parallel, and of threads of the solver; -1 for all cores.
     random_state : int, RandomState or None, default=None

@@ -122,7 +122,9 @@ def optimize(
     tol : float, default=1e-4
         Stop when value and bound are this close.
     max_calls, max_seconds : optional
-        Budgets of oracle calls and time; when they are used up, the best policy so far is returned.
+        Budgets of oracle calls, and of the time of the whole call: calibration, search, single rule, what to expect
+        and confidence. When one is used up, the best policy so far is returned, and steps that have not begun are left
+        out: ``randomize="never"`` may then take the heaviest rules, and `Result.expected_note` says if folds are.
     n_jobs : int, optional
         Threads of the plug-in oracle; -1 for all cores.
     random_state : int, optional
