@@ -88,10 +88,10 @@ def search(problem: Problem, given: OracleBase, options: Options, simple: bool =
         found = on_labels(problem, given, known, options, budget)
     except KeyboardInterrupt:
         return guide("stopped")
-    if not (budget.spent or found.stopped):
+    if not (budget.late or found.stopped):
         return found
     other = guide(found.outcome.status)
-    return other if other.answer.standing.beats(found.answer.standing) else found
+    return found if found.answer.standing.beats(other.answer.standing) else other
 
 
 def by_labels(problem: Problem, asked: OracleBase, known: Found, budget: Budget, status: Status) -> Found:
