@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.data.layout import statistic
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.problem import Problem
 from metricfit.solving import auto
-from metricfit.solving.judge import Merit, sampling_error, shortfall
+from metricfit.solving.judge import Merit, shortfall, spread
 from metricfit.solving.policy_search import budget_of
 
 
@@ -84,27 +84,39 @@ def test_the_value_of_new_rows_is_what_the_judge_minimises():
     assert shortfall(np.array([-0.3, 0.3]), np.zeros(2)).tolist() == [0.3, 0.0]
 
 
-def test_sampling_errors_are_those_of_draws():
+def test_errors_are_those_of_draws():
+    """Of the limits' margins, and of the difference of two policies, which is far smaller than that of each."""
     proba, y = right_probabilities(2000)
     rows = Rows.of(proba, y)
-    problem = Problem.of("g_mean", [mf.precision(2) >= 0.5])
-    program = problem.bind(rows.axes, rows.margins())
-    confusion = mf.Confusion.from_predictions(y, proba.argmax(axis=1), classes=[0, 1, 2])
-    made = statistic(confusion.values, program.layout, program.axes)
-    drawn = np.random.default_rng(0).multinomial(2000, confusion.values.ravel(), 4000).reshape(-1, 1, 3, 3)
-    for metric, node in ((mf.g_mean(), program.objective), (mf.precision(2), program.limits[0].metric)):
-        spread = np.std([float(metric(mf.Confusion(one / 2000, confusion.axes))) for one in drawn])
-        assert sampling_error(program, node, made, 2000) == pytest.approx(spread, rel=0.08)
+    program = Problem.of("g_mean", [mf.precision(2) >= 0.5]).bind(rows.axes, rows.margins())
+    made = np.eye(3)[proba.argmax(axis=1)], np.eye(3)[(proba * [1.0, 1.05, 1.1]).argmax(axis=1)]
+    one, other = (Merit.of(program, [rows[:700], rows[700:]], [m[:700], m[700:]]) for m in made)
+    draws, rng = [], np.random.default_rng(0)
+    for _ in range(1500):
+        again = rng.integers(0, 2000, 2000)
+        some = replace(rows[again], weights=None)
+        draws.append([Merit.of(program, [some], [m[again]]) for m in made])
+    margins = np.std([float(first.margins[0]) for first, _ in draws])
+    assert one.errors[0] == pytest.approx(margins, rel=0.08)
+    difference = np.std([first.cost - second.cost for first, second in draws])
+    assert spread(one.effects - other.effects, one.shares) == pytest.approx(difference, rel=0.15)
+    assert difference < 0.5 * np.std([first.cost for first, _ in draws])
 
 
 def test_ties_go_to_the_proof_and_limits_have_their_price():
-    def merit(value, margin, error=0.01):
-        return Merit(value, error, np.array([margin]), np.array([0.02]), np.array([1.0]))
+    shares, first = np.full(4, 0.25), np.array([0.0, 0.0, 0.04, 0.04])
 
-    kept, missed = merit(-0.7, 0.05), merit(-0.71, -0.05)
-    assert kept.cost < missed.cost
-    assert not auto._clearly(merit(-0.704, 0.05), kept)  # within half a standard error
-    assert auto._clearly(merit(-0.706, 0.05), kept)
+    def merit(cost, effects):
+        return Merit(cost, np.zeros(0), np.zeros(0), cost, effects, shares)
+
+    proof = merit(-0.70, first)
+    assert not merit(-0.705, first[::-1]).beats(proof, 1.0)  # decided otherwise in many rows: an error of .02
+    assert merit(-0.73, first[::-1]).beats(proof, 1.0)
+    assert merit(-0.705, first + 0.001).beats(proof, 1.0)  # the same difference in every row
+
+
+def merit_of(margin):
+    return Merit(0.0, np.array([margin]), np.array([0.01]), max(0.0, -2 * margin), np.zeros(1), np.ones(1))
 
 
 def test_a_limit_that_rows_not_seen_miss_is_tightened():
@@ -124,16 +136,15 @@ def test_a_limit_that_rows_not_seen_miss_is_tightened():
     program = bench.program
     found = bench.fitted([auto.CALIBRATED])
     verdict = auto.Verdict(auto.CALIBRATED, found[auto.CALIBRATED], problem, "first")
-    missed = Merit(0.0, 0.01, np.array([-0.05]), np.array([0.01]), np.array([1.0]))
-    tighter = auto._tightened(bench, verdict, missed, program)
-    assert "solved for precision(1) >= 0.85" in tighter.why
+    tighter = auto._tightened(bench, verdict, merit_of(-0.05), program)
+    assert "solved for precision(1) >= 0.848" in tighter.why  # .05, shrunk by its error
     answer = tighter.found.answer
     assert answer.walk.program.limits[0].constraint.limit == 0.8  # the limit asked for, which now has room
-    assert answer.walk.program.limits[0].value(answer.mixture.u) == pytest.approx(0.85, abs=1e-6)
+    assert answer.walk.program.limits[0].value(answer.mixture.u) == pytest.approx(0.848, abs=1e-6)
     assert tighter.found.outcome.status == "searched"
     assert tighter.found.outcome.bound == verdict.found.outcome.bound  # of the problem asked for
-    met = Merit(0.0, 0.01, np.array([0.01]), np.array([0.01]), np.array([1.0]))
-    assert auto._tightened(bench, verdict, met, program) is verdict
+    for margin in (0.01, -0.009):  # met, and missed by less than an error
+        assert auto._tightened(bench, verdict, merit_of(margin), program) is verdict
 
 
 def test_what_nothing_keeps_is_infeasible_with_a_proof():

@@ -200,7 +200,7 @@ class Bench:
         return {
             name: Merit.of(program, judges, chances)
             for name, chances in parts.items()
-            if len(chances) == len(folds)
+            if chances and len(chances) == len(folds)
         }
 
     @property
