@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.options import Options
-from metricfit.oracles import PluginOracle, Rows
+from metricfit.oracles import Rows
 from metricfit.problem import Problem
-from metricfit.solving import auto
 from metricfit.solving.judge import Merit, shortfall, spread
-from metricfit.solving.policy_search import budget_of
 
 
 def right_probabilities(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -66,15 +63,6 @@ def test_scores_that_separate_are_searched_by_labels():
     assert on_new_rows(calibrated, *rest, mf.accuracy()) < on_new_rows(default, *rest, mf.accuracy())
 
 
-def test_a_policy_that_is_not_tuned_wins_where_tuning_is_luck():
-    """Twelve classes with 240 rows and a good model: tuned weights follow single rows."""
-    rng = np.random.default_rng(3)
-    y = rng.integers(0, 12, 240)
-    proba = 0.9 * np.eye(12)[np.where(rng.random(240) < 0.9, y, rng.integers(0, 12, 240))] + 0.1 / 12
-    result = mf.optimize(proba, y, "macro_f1", classes=range(12))
-    assert np.array_equal(result.policy.decide(proba), proba.argmax(axis=1))
-
-
 def test_the_value_of_new_rows_is_what_the_judge_minimises():
     """The mean of max(Z - m, 0) for a normal variable Z with error e; without an error the shortfall itself."""
     draws = np.random.default_rng(0).standard_normal(1_000_000)
@@ -113,38 +101,6 @@ def test_ties_go_to_the_proof_and_limits_have_their_price():
     assert not merit(-0.705, first[::-1]).beats(proof, 1.0)  # decided otherwise in many rows: an error of .02
     assert merit(-0.73, first[::-1]).beats(proof, 1.0)
     assert merit(-0.705, first + 0.001).beats(proof, 1.0)  # the same difference in every row
-
-
-def merit_of(margin):
-    return Merit(0.0, np.array([margin]), np.array([0.01]), max(0.0, -2 * margin), np.zeros(1), np.ones(1))
-
-
-def test_a_limit_that_rows_not_seen_miss_is_tightened():
-    """Probabilities that are right except among the surest rows, on which the floor rests."""
-    rng = np.random.default_rng(0)
-    p = rng.random(1500)
-    true = np.where(p > 0.8, 0.8 + 0.2 * (p - 0.8), p)
-    y = (rng.random(1500) < true).astype(int)
-    proba = np.stack([1 - p, p], axis=1)
-    rows = Rows.of(proba, y)
-    problem = Problem.of("recall(1)", [mf.precision(1) >= 0.8])
-    oracle = PluginOracle(rows, "labels")
-    options = Options()
-    bench = auto.Bench.of(
-        problem, rows, oracle, options, budget_of(problem.bind(rows.axes, oracle.margins), options)
-    )
-    program = bench.program
-    found = bench.fitted([auto.CALIBRATED])
-    verdict = auto.Verdict(auto.CALIBRATED, found[auto.CALIBRATED], problem, "first")
-    tighter = auto._tightened(bench, verdict, merit_of(-0.05), program)
-    assert "solved for precision(1) >= 0.848" in tighter.why  # .05, shrunk by its error
-    answer = tighter.found.answer
-    assert answer.walk.program.limits[0].constraint.limit == 0.8  # the limit asked for, which now has room
-    assert answer.walk.program.limits[0].value(answer.mixture.u) == pytest.approx(0.848, abs=1e-6)
-    assert tighter.found.outcome.status == "searched"
-    assert tighter.found.outcome.bound == verdict.found.outcome.bound  # of the problem asked for
-    for margin in (0.01, -0.009):  # met, and missed by less than an error
-        assert auto._tightened(bench, verdict, merit_of(margin), program) is verdict
 
 
 def test_what_nothing_keeps_is_infeasible_with_a_proof():

@@ -135,7 +135,7 @@ def _rates(one: Disparity | Worst, axes: Axes, counts: IntArray) -> Iterator[_Ra
         for values, group in stratum.groups(one.over).items():
             for part in parts:
                 rows = rows_behind(part, group, counts[group.mask].sum(axis=0))
-                if rows > 0 and group.mass >= one.min_share:
+                if group.mass >= one.min_share:
                     yield _Rate(str(part), (*within, *values), int(rows))
 
 
