@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import SimpleNamespace
 
 import numpy as np
@@ -65,13 +66,25 @@ def draw(rows=1500, seed=0):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seconds", [10.0, SECONDS])
 def test_all_parts_of_a_call_share_one_deadline(clock, extra, seconds):
-    try:
+    with suppress(UnconfirmedError):
         result = mf.optimize(**draw(), objective="g_mean", constraints=LIMITS, max_seconds=seconds, **extra)
         assert result.policy.n_rules >= 1
-    except UnconfirmedError as error:
-        assert error.late
-        assert "give it more time" in str(error)
     assert clock.now <= 1.5 * seconds + 1
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.5])
+@pytest.mark.filterwarnings("ignore")
+def test_a_confidence_without_time_asks_for_more_time_and_not_for_more_rows(clock, confidence):
+    with pytest.raises(UnconfirmedError, match="give it more time") as caught:
+        mf.optimize(
+            **draw(),
+            objective="g_mean",
+            constraints=["precision(1) >= 0.9"],
+            max_seconds=1.0,
+            confidence=confidence,
+        )
+    assert caught.value.late
+    assert caught.value.rows is None
 
 
 def test_the_clock_of_these_tests_would_show_a_part_without_a_deadline(clock):
@@ -108,6 +121,10 @@ def test_a_search_on_labels_without_time_falls_back_on_its_guide(clock):
 def test_a_policy_that_breaks_limits_for_want_of_time_is_warned_of(clock):
     with pytest.warns(BrokenLimitWarning, match="raise max_seconds"):
         result = mf.optimize(
-            **draw(), objective="accuracy", constraints=["recall(1) >= 0.95"], counting="model", max_seconds=1.0
+            **draw(),
+            objective="accuracy",
+            constraints=["recall(1) >= 0.95"],
+            counting="model",
+            max_seconds=1.0,
         )
     assert not result.feasible

@@ -64,7 +64,7 @@ class MetricClassifier(Decider):
         classes, and an unfitted clone of its model is trained to predict the cells.
     missing : {"error", "cell"}, default="error"
         Refuse rows that lack an attribute, or give them a separate cell, with the value ``"(missing)"``.
-    min_rows : int, default=30
+    min_rows : int, default=10
         Constraints over groups leave out rates that rest on fewer rows, as long as two groups remain.
     unseen : {"error", "overall"}, default="error"
         What `predict` does with rows whose attribute values did not occur in `fit`: refuse them, or decide them by the

@@ -108,7 +108,7 @@ def optimize(
     unseen : {"error", "overall"}, default="error"
         What the policy does with new rows whose attribute values do not occur in these rows: refuse them, or decide
         them by the rule that is best for all rows together, under the constraints that need no attributes.
-    min_rows : int, default=30
+    min_rows : int, default=10
         Constraints over groups leave out rates that rest on fewer rows, as long as two groups remain: a rate of two
         rows says nothing of new rows. `Result.left_out` lists them; 0 enforces all.
     expect : bool, default=False
@@ -239,7 +239,7 @@ def answered(
             result = confirmed(problem, oracle.on(tuning), apart, confidence, options)
     if isinstance(plugin, PluginOracle) and plugin.axes.seen.cells.names:
         groups = groups_of(problem, plugin)
-        warn_of_few_rows(groups, result.confusion, bool(problem.left_out))
+        warn_of_few_rows(groups, result.confusion, problem.left_out)
         result = replace(result, groups=groups)
     if unseen == "error":
         return result

@@ -100,7 +100,7 @@ def _result(
         method=found.method.name,
         problem=str(problem),
         left_out=problem.left_out,
-        calibration=found.asked.report,
+        calibration=(found.calibrated or found).asked.report,
         counting=given.counting,
         choice=choice.why,
         calibrated=None

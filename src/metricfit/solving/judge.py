@@ -100,18 +100,6 @@ def shortfall(margins: FloatArray, errors: FloatArray) -> FloatArray:
     return errors * density - margins * missed_share(margins, errors)
 
 
-def shrunk(values: FloatArray, errors: FloatArray) -> FloatArray:
-    """Return values moved towards 0 as far as their errors allow (the positive part of James and Stein's rule).
-
-    Examples
-    --------
-    >>> shrunk(np.array([0.04, 0.04, 0.0]), np.array([0.02, 0.05, 0.0])).round(3)
-    array([0.03, 0.  , 0.  ])
-    """
-    share = np.divide(errors, values, out=np.zeros_like(values), where=values > 0)
-    return np.asarray(values * np.maximum(1 - share**2, 0.0))
-
-
 def unit(value: float) -> float:
     """Return 1, or the size of a value where that is larger, as costs may be."""
     return max(1.0, abs(value))

@@ -69,7 +69,7 @@ def frontier(
         As in `optimize`.
     tol, n_jobs, random_state, start, verbose
         As in `optimize`; the first level that is solved begins at ``start``.
-    min_rows : int, default=30
+    min_rows : int, default=10
         As in `optimize`: the fewest rows of a rate that constraints over groups bind.
     expect : bool
         Also estimate what to expect on new rows at each level: the frontier is computed again without each of three

@@ -67,7 +67,7 @@ def add_problem(parser: ArgumentParser) -> None:
         metavar="N",
         type=kinds.natural,
         default=MIN_ROWS,
-        help="constraints over groups leave out rates that rest on fewer rows (default: 30; 0 enforces all)",
+        help="constraints over groups leave out rates that rest on fewer rows (default: 10; 0 enforces all)",
     )
     goal = parser.add_mutually_exclusive_group(required=True)
     goal.add_argument("--maximize", metavar="TEXT", help="metric to maximize, such as g_mean")
