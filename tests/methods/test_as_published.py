@@ -40,6 +40,7 @@ REACHED = [
 
 
 @pytest.mark.parametrize(("name", "method", "calls", "near", "missed"), REACHED)
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_methods_converge_without_aids(
     name: str, method: Method, calls: int, near: float, missed: float
 ) -> None:
@@ -61,6 +62,7 @@ def test_the_ellipsoid_closes_in_on_the_dual_optimum(name: str) -> None:
 
 
 @pytest.mark.parametrize("method", [GAME, GDA(step="grid", room=0.5, as_published=True)])
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_the_answer_of_descent_and_ascent_is_a_plain_average(method: GDA) -> None:
     program, oracle = PROBLEMS["h_mean, deviation"].bind()
     walk = Walk(program, oracle, budget=Budget(90))
@@ -84,6 +86,7 @@ def test_frank_wolfe_takes_the_steps_of_algorithm_1() -> None:
     np.testing.assert_allclose(last.u, walk.mix(last.weights))
 
 
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_published_methods_do_not_tell_that_constraints_conflict() -> None:
     case = PROBLEMS["accuracy"]
     limits = [mf.recall(0) >= 0.99, mf.recall(2) >= 0.99]

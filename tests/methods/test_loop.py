@@ -23,6 +23,7 @@ FREE = PROBLEMS["g_mean"]
 
 class TestBudgets:
     @pytest.mark.parametrize("calls", [1, 2, 3, 4, 5, 7])
+    @pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
     def test_max_calls_is_exact(self, calls):
         result = CASE.solve(max_calls=calls)
         assert result.n_oracle_calls <= calls
@@ -43,6 +44,7 @@ class TestBudgets:
         values = [FREE.solve(max_calls=calls, tol=0.0).value for calls in (1, 2, 4, 8)]
         assert all(more >= fewer - 1e-12 for fewer, more in pairwise(values))
 
+    @pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
     def test_max_seconds(self):
         result = CASE.solve(max_seconds=1e-9)
         assert result.status == "max_seconds"

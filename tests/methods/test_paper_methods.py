@@ -104,6 +104,7 @@ def test_bisection_with_an_inner_problem_is_certified(name: str) -> None:
 
 @pytest.mark.parametrize("method", CONSTRAINED, ids=lambda method: method.name)
 @pytest.mark.parametrize("calls", [1, 2, 3, 30, 111])
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_the_budget_of_calls_is_obeyed(method: Method, calls: int) -> None:
     result = PROBLEMS["g_mean, parity"].solve(method=method, max_calls=calls)
     assert result.n_oracle_calls == calls
@@ -137,6 +138,7 @@ def test_constraints_hold_where_labels_are_counted(method: Method) -> None:
 
 
 @pytest.mark.parametrize("kind", [GDA, SplitFrankWolfe])
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_pruning_keeps_the_constraints_and_reports_prices(kind: type[Method]) -> None:
     # The floor costs accuracy, so that the average comes to it from below; a mixture of its rules keeps it.
     case, best = truth("accuracy, q_mean", 2)
@@ -219,6 +221,7 @@ def test_single_grid_rules() -> None:
 
 
 @pytest.mark.parametrize("confusion", ["labels", "model"])
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_baselines_are_argmax_and_inverse_priors(confusion):
     random = np.random.default_rng(0)
     proba = random.dirichlet([2.0, 1.0, 0.5], 400)

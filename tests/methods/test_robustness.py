@@ -88,6 +88,7 @@ class TestFailingSolvers:
         assert case.sign * result.value >= case.sign * best - (0.2 if name == "min_recall, kld" else 0.02)
 
     @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
     def test_not_even_the_last_resort(self, monkeypatch, failing, name):
         """Without any solver there is no mixture, but still a valid bound and a policy."""
 
