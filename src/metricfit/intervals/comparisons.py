@@ -1,7 +1,7 @@
 """Comparisons over groups of rows: a difference, a ratio or a worst value is the largest of many functions.
 
 Each function is one rate of one group, less that of another group or of all rows; for ratios, of their logarithms. What
-is compared is estimated by few rows as soon as groups are small, and the usual standard error of a share of 0 or 1 is 0.
+is compared rests on few rows as soon as groups are small, and the usual standard error of a share of 0 or 1 is 0.
 So, as Agresti and Caffo propose for the difference of two shares (American Statistician 54, 2000), the uncertainty is
 that of shares to which a row of each outcome was added in each group: two for a share alone, half a row for logarithms.
 """

@@ -33,7 +33,10 @@ MANY = 1000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with the ends of its 95 % interval; all NaN for a rate of no rows.
+    """A value with the ends of its 95 % interval, which are NaN for a rate of no rows.
+
+    The value of such a rate is that of its metric by convention, 0 for the precision of a decision that is never made,
+    and NaN where the metric has none, as for the recall of a class without rows.
 
     Examples
     --------
@@ -102,7 +105,7 @@ def estimate(
     try:
         pieces = taken_apart(metric, seen)
     except Undefined:
-        return Estimate(np.nan, np.nan, np.nan)
+        return Estimate(_by_convention(metric, seen), np.nan, np.nan)
     near = _near_the_largest(pieces, level)
     found = _of_one(pieces, seen, level) if pieces.share else _of_several(pieces, near, seen, level)
     variance = 0.0 if more is None or len(near) > 1 else more()
@@ -124,6 +127,14 @@ def standard_error(metric: Metric, seen: Evidence) -> float:
     except Undefined:
         return 0.0
     return float(np.sqrt(variances(pieces.largest[None], seen)[0]))
+
+
+def _by_convention(metric: Metric, seen: Evidence) -> float:
+    """Return the value that a metric has on rows that tell nothing about it; NaN if it has none."""
+    try:
+        return metric(seen.confusion)
+    except ValueError:
+        return np.nan
 
 
 def _line_of(metric: Metric) -> tuple[float, Metric, float] | None:

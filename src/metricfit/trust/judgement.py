@@ -14,6 +14,7 @@ import numpy as np
 from metricfit.functions.binding import Binding
 from metricfit.intervals import Estimate, Evidence, estimate
 from metricfit.metrics.base import Metric
+from metricfit.metrics.verdicts import by_interval
 from metricfit.problem import Problem
 
 # Draws, each with both signs, of how policies of other rows differ from those that are judged.
@@ -27,7 +28,7 @@ class ConstraintEstimate:
     Examples
     --------
     >>> ConstraintEstimate("precision(1) >= 0.9", 0.87, 0.82, 0.91, 0.9, ">=").outlook
-    'likely broken'
+    'open'
     """
 
     name: str
@@ -39,17 +40,8 @@ class ConstraintEstimate:
 
     @property
     def outlook(self) -> str:
-        """Whether the limit is kept, by the whole interval; "likely" and by the estimate if it contains the limit.
-
-        An undefined rate, such as the precision of a decision that is never made, breaks no limit.
-        """
-        worst, best = (self.low, self.high) if self.sense == ">=" else (-self.high, -self.low)
-        value, limit = (self.value, self.limit) if self.sense == ">=" else (-self.value, -self.limit)
-        if isnan(value) or worst >= limit:
-            return "kept"
-        if best < limit:
-            return "broken"
-        return "likely kept" if value >= limit else "likely broken"
+        """What the interval says of the limit on new rows: "likely met", "likely violated" or "open"."""
+        return by_interval(self.value, self.low, self.high, self.limit, self.sense)
 
     def __str__(self) -> str:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
@@ -64,7 +56,7 @@ class Judgement:
     value, low, high : float
         The objective, and the ends of its interval.
     constraints : tuple of ConstraintEstimate
-        The same for each constraint; NaN for an undefined rate.
+        The same for each constraint; ends are NaN for a rate of no rows.
     rows : int
         The number of rows.
     note : str
