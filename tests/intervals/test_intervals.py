@@ -179,11 +179,12 @@ def test_the_smallest_of_very_many_by_hand():
     found = estimate(
         mf.worst(mf.recall(1), over="group"), Evidence.of(axes, group, np.ones(group.size, int), decided)
     )
-    # Agresti and Coull's intervals, with two rows of each outcome added, for all of them simultaneously.
+    # Agresti and Coull's intervals, with half of the squared reach added to each outcome, for all simultaneously.
     hits = decided[:, 1].reshape(groups, rows).sum(axis=1)
-    rates = (hits + 2) / (rows + 4)
-    errors = np.sqrt(rates * (1 - rates) / (rows + 4))
     z = NormalDist().inv_cdf(0.975)
+    added = 2 * (NormalDist().inv_cdf(1 - 0.05 / groups) / z) ** 2
+    rates = (hits + added) / (rows + 2 * added)
+    errors = np.sqrt(rates * (1 - rates) / (rows + 2 * added))
     near = rates - 2 * z * errors <= (rates + 2 * z * errors).min()
     factor = NormalDist().inv_cdf(1 - 0.05 / near.sum())
     assert near.sum() > 1000

@@ -198,7 +198,7 @@ def test_words_of_metrics_and_prices():
     told = price_in_words(problem, mf.precision(1) >= 0.9, record, about=True)
     assert told == "One more point of precision of 1 costs about 1 point of G-mean."
     lost = ConstraintRecord("x", 0.8, 0.9, 0.1, 0.0)
-    assert "missed by 0.1" in price_in_words(problem, mf.precision(1) >= 0.9, lost)
+    assert "violated by 0.1 on the fitted rows" in price_in_words(problem, mf.precision(1) >= 0.9, lost)
     unknown = ConstraintRecord("x", 0.9, 0.9, 0.0, float("nan"))
     assert "is unknown" in price_in_words(problem, mf.precision(1) >= 0.9, unknown)
     nothing = ConstraintRecord("x", float("nan"), 1.0, 0.0, 0.0)

@@ -46,7 +46,7 @@ def test_notebooks_show_value_bound_and_constraints(result):
     assert page.texts[place : place + 4] == [
         record.name,
         f"{record.value:.6f}",
-        "holds",
+        "met",
         f"{record.price:.4g}",
     ]
 

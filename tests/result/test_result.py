@@ -90,7 +90,7 @@ def test_words(result):
     assert "(proven), gap" in lines[2]
     assert "status optimal after" in lines[3]
     assert "column_generation" in lines[3]
-    assert lines[4].startswith("  precision(1) >= 0.6: 0.600000, holds, price ")
+    assert lines[5].startswith("  precision(1) >= 0.6: 0.600000, met, price ")
 
 
 def test_counted_labels_claim_no_bound_but_tell_that_of_the_calibrated_problem():
@@ -113,7 +113,7 @@ def test_words_of_no_bound_at_all():
 def test_words_of_a_violation():
     result = solved(constraints=(mf.recall(0) >= 0.7, mf.recall(1) >= 0.6, mf.recall(2) >= 0.5), max_calls=2)
     assert not result.feasible
-    assert "VIOLATED by" in repr(result)
+    assert ", violated by 0." in repr(result)
 
 
 def test_lower_is_better_in_its_own_sign():

@@ -15,15 +15,16 @@ from metricfit.trust.judgement import ConstraintEstimate, judge
 @pytest.mark.parametrize(
     ("value", "low", "high", "sense", "outlook"),
     [
-        (0.92, 0.9, 0.94, ">=", "kept"),
-        (0.92, 0.85, 0.97, ">=", "likely kept"),
-        (0.88, 0.85, 0.93, ">=", "likely broken"),
-        (0.8, 0.75, 0.89, ">=", "broken"),
-        (0.8, 0.75, 0.9, "<=", "kept"),
-        (0.88, 0.8, 0.93, "<=", "likely kept"),
-        (0.92, 0.85, 0.95, "<=", "likely broken"),
-        (0.95, 0.91, 0.98, "<=", "broken"),
-        (np.nan, np.nan, np.nan, ">=", "kept"),
+        (0.92, 0.9, 0.94, ">=", "likely met"),
+        (0.92, 0.85, 0.97, ">=", "open"),
+        (0.88, 0.85, 0.93, ">=", "open"),
+        (0.8, 0.75, 0.89, ">=", "likely violated"),
+        (0.8, 0.75, 0.9, "<=", "likely met"),
+        (0.88, 0.8, 0.93, "<=", "open"),
+        (0.92, 0.85, 0.95, "<=", "open"),
+        (0.95, 0.91, 0.98, "<=", "likely violated"),
+        (np.nan, np.nan, np.nan, ">=", "open"),
+        (0.0, np.nan, np.nan, ">=", "likely met"),  # a decision that is never made
     ],
 )
 def test_the_outlook_is_where_estimate_and_interval_lie(value, low, high, sense, outlook):
@@ -35,10 +36,10 @@ def test_a_result_says_what_becomes_of_its_limits():
     limits = [mf.coverage("legit") >= 0.05, mf.coverage("fraud") <= 0.02]
     result = mf.optimize(data.proba, data.y, "g_mean", limits, expect=True)
     loose, tight = result.expected.constraints
-    assert (loose.sense, loose.outlook) == (">=", "kept")
+    assert (loose.sense, loose.outlook) == (">=", "likely met")
     assert tight.sense == "<="
     said = [line for line in repr(result).splitlines() if "coverage" in line][-2:]
-    assert [line.rpartition("on new rows, ")[2] for line in said] == ["kept", tight.outlook]
+    assert [line.rpartition("on new rows, ")[2] for line in said] == ["likely met", tight.outlook]
 
 
 def decided(hits: int, of: int = 100) -> Evidence:

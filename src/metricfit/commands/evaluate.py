@@ -20,7 +20,15 @@ from metricfit.data.axes import Axes
 from metricfit.intervals import Evidence
 from metricfit.messages import count, rows_from
 from metricfit.metrics import Constraint, Metric, parse
-from metricfit.metrics.verdicts import LIKELY_VIOLATED, OPEN, ROUNDING, by_interval, on_these_rows, spelt_out
+from metricfit.metrics.verdicts import (
+    LIKELY_VIOLATED,
+    MET,
+    OPEN,
+    ROUNDING,
+    by_interval,
+    on_these_rows,
+    spelt_out,
+)
 from metricfit.oracles.files.scores import Arrays
 from metricfit.policy import Policy
 from metricfit.policy.evaluation import check_names, evidence_of, joined, tabulated
@@ -170,7 +178,8 @@ class JudgedLimit(NamedTuple):
         if math.isnan(self.value):
             return f"{OPEN}: no rows to judge it by"
         here = on_these_rows(self.constraint.excess(self.value))
-        return f"{OPEN}: {here} here, but the interval contains the limit"
+        why = ", but the interval contains the limit" if here == MET else ", by no more than chance explains"
+        return f"{OPEN}: {here} here{why}"
 
     def document(self) -> dict[str, Any]:
         """Return the entries for ``--json``."""

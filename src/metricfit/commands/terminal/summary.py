@@ -153,7 +153,7 @@ def constraints_table(
     before: Confusion | None = None,
     held_out: Confusion | None = None,
 ) -> str:
-    """Return the constraints with limit, value, whether the fitted rows meet them, price, and, if given, their other values.
+    """Return the constraints with limit, value, whether the fitted rows meet them, price, and any other values given.
 
     Parameters
     ----------

@@ -188,7 +188,7 @@ class Facts:
         found: dict[tuple[str, ...], list[Metric]] = {}
         for constraint in () if self.origin is None else self.origin.problem.constraints:
             for one in comparisons_in(constraint.metric):
-                found.setdefault(names_of(one.over), []).append(one.metric)
+                found.setdefault(tuple(names_of(one.over)), []).append(one.metric)
         return found
 
     def _figures(self) -> dict[str, list[Figure]]:
