@@ -20,7 +20,7 @@ from metricfit.policy.evaluation import evidence_of
 
 LIMITS = (0.03, 0.05)
 COUNTINGS = ("auto", "calibrated", "labels")
-SETS = ("adult", "compas", "crime", "law_school", "default")
+SETS = ("adult", "compas", "lawschool", "default")
 
 
 def differences(limit: float) -> dict[str, mf.Constraint]:

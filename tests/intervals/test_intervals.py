@@ -98,6 +98,7 @@ def test_all_alike_is_not_certain():
     found = estimate(mf.recall(1), seen_of([1] * 12 + [0] * 30, [1] * 12 + [0] * 30))
     assert found.high == 1.0
     assert found.low == pytest.approx(wilson(1.0, 12)[0])
+    assert estimate(mf.min_recall(), seen_of([1] * 12 + [0] * 30, [1] * 12 + [0] * 30)) == found
 
 
 @pytest.mark.parametrize("example", METRICS, ids=str)

@@ -97,7 +97,7 @@ def test_few_rows_are_warned_of_with_count_and_interval():
         mf.optimize(PROBA, y, "accuracy", limits, sensitive_features=frame)
     y[:10] = 0
     with pytest.warns(FewRowsWarning, match=r"recall\(1\) where sex='X' is left out, of 0 rows"):
-        result = mf.optimize(PROBA, y, "accuracy", limits, sensitive_features=frame)
+        result = mf.optimize(PROBA, y, "accuracy", limits, sensitive_features=frame, counting="labels")
     assert result.constraints[0].violation <= 1e-6
     with warnings.catch_warnings():
         warnings.simplefilter("error")

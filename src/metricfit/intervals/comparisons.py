@@ -112,10 +112,10 @@ class Comparison:
                 yield Functions.alone(alone, sign, _added("alone", len(alone)), seen)
             return
         found = list(self._rates(metric, binding))
-        each = [len(groups) * (len(groups) - 1 if metric.to == "pairs" else 2) for groups, _ in found]
+        each = [len(slopes) * (len(slopes) - 1 if metric.to == "pairs" else 2) for slopes, _ in found]
         added = _added("ratio" if metric.as_ratio else "difference", sum(each))
-        for groups, overall in found:
-            yield Functions.apart(groups, overall, metric, added, seen)
+        for slopes, overall in found:
+            yield Functions.apart(slopes, overall, metric, added, seen)
 
     def _rates(self, metric: Disparity, binding: Binding) -> Iterator[tuple[list[Slope], Slope]]:
         """Yield each rate that is compared, of the groups and of all rows."""
@@ -164,9 +164,8 @@ class Functions:
 
     def taken(self, which: IntArray) -> Functions:
         """Return some of the functions."""
-        per_function = (self.values, self.middles, self.errors, self.first, self.second)
-        values, middles, errors, first, second = (each[which] for each in per_function)
-        return Functions(values, middles, errors, self.slopes, first, second)
+        values, middles, errors = (each[which] for each in (self.values, self.middles, self.errors))
+        return Functions(values, middles, errors, self.slopes, self.first[which], self.second[which])
 
     @classmethod
     def alone(cls, groups: Sequence[Slope], sign: int, added: float, seen: Evidence) -> Functions:

@@ -180,6 +180,8 @@ def _of_several(pieces: Pieces, near: IntArray, seen: Evidence, level: float) ->
     that the lower one may fail as often as both together; where one is, each end fails half as often.
     """
     middles, errors = pieces.middles[near], pieces.errors[near]
+    if not errors.any() and pieces.low >= -1e-9 and pieces.high <= 1 + 1e-9:
+        return _of_one(pieces, seen, level)  # such as the lowest of recalls that are all 1
     one = NormalDist().inv_cdf(0.5 + level / 2)
     low = float((middles - max(one, _factor(pieces, near, seen, level)) * errors).max())
     high = float((middles + one * errors).max())

@@ -55,12 +55,14 @@ class Pieces:
             for part, start in zip(parts, starts, strict=True)
         ]
         first, second = (np.concatenate(side) for side in zip(*moved, strict=True))
-        told = {
-            name: np.concatenate([getattr(p, name) for p in parts])
-            for name in ("values", "middles", "errors")
-        }
         slopes = sp.csr_array(sp.vstack([part.slopes for part in parts]))
-        return cls(slopes=slopes, first=first, second=second, **told, **others)
+        values, middles, errors = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("values", "middles", "errors")
+        )
+        return cls(
+            values=values, middles=middles, errors=errors, slopes=slopes, first=first, second=second, **others
+        )
 
     def influences(self, which: Any) -> FloatArray:
         """Return the influences on some of the functions."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import metricfit
-from metricfit.data.cells import names_of
+from metricfit.data.attributes import names_of
 from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate
 from metricfit.metrics import Metric, recall

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from metricfit.data.cells import names_of
+from metricfit.data.attributes import names_of
 from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate
 from metricfit.messages import brief, unknown
