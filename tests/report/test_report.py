@@ -191,7 +191,7 @@ def test_words_of_metrics_and_prices():
         "ratio in the share decided yes between any two groups of sex x age within each job (demographic parity)"
     )
     unusual = mf.equalized_odds("sex", min_share=0.1)
-    assert named(unusual) == str(unusual)
+    assert named(unusual) == f"{unusual} to all rows"
     assert named(mf.recall(1) + mf.recall(0)) == "recall(1) + recall(0)"
     record = ConstraintRecord("x", 0.05, 0.05, 0.0, 1.0)
     told = price_in_words(problem, mf.demographic_parity(over="sex") <= 0.05, record)

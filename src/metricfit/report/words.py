@@ -10,6 +10,7 @@ from typing import Any
 from metricfit.data.axes import Axes
 from metricfit.metrics import Constraint, Metric
 from metricfit.metrics.fairness import DecisionRates
+from metricfit.metrics.verdicts import spelt_out
 from metricfit.problem import Problem
 from metricfit.report.rates import KINDS, RateKind
 from metricfit.result import ConstraintRecord, Result
@@ -85,9 +86,9 @@ def named(metric: Metric, short: bool = False) -> str:
     """
     text = str(metric)
     try:
-        return _phrase(ast.parse(text, mode="eval").body, short) or text
+        return _phrase(ast.parse(text, mode="eval").body, short) or spelt_out(text)
     except (SyntaxError, ValueError, LookupError, RecursionError):  # such as the name of a function
-        return text
+        return spelt_out(text)
 
 
 def capitalised(text: str) -> str:

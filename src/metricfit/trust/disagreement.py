@@ -9,6 +9,7 @@ import numpy as np
 from metricfit.calibration import refuted
 from metricfit.exceptions import CalibrationWarning
 from metricfit.messages import warn
+from metricfit.metrics.verdicts import spelt_out
 from metricfit.oracles.base import OracleBase
 
 
@@ -39,7 +40,7 @@ def warn_if_labels_disagree(result: Any) -> None:
             continue
         if not counted.low <= record.value <= counted.high and counted.low < counted.high:
             warn(
-                f"{record.name}: calibrated probabilities say {record.value:.3f}, the labels of the same rows "
+                f"{spelt_out(record.name)}: calibrated probabilities say {record.value:.3f}, the labels of the same rows "
                 f"{counted.value:.3f} [{counted.low:.3f}, {counted.high:.3f}]. Use counting='labels', where the "
                 "labels have the last word",
                 CalibrationWarning,
