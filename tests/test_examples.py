@@ -20,7 +20,7 @@ NUMBER = re.compile(r"-?\b\d[\d,]*(\.\d+)?(e[-+]?\d+)?\b")
 
 
 # On which side of its limit an estimate lies may be a processor's, too.
-OUTLOOK = re.compile(r"(?<=on new rows, )(likely )?(kept|broken)$", re.MULTILINE)
+OUTLOOK = re.compile(r"(?<=on new rows, )(likely met|open|likely violated)$", re.MULTILINE)
 
 
 def shown() -> dict[str, str]:

@@ -94,7 +94,7 @@ def test_a_slider_moves_value_and_curve(page, payments, attributes):
     assert float(page.locator("#here").get_attribute("cx")) > float(place)
     expect(page.locator("#facts")).to_contain_text("[", timeout=PATIENCE)  # the interval on new rows
     expect(page.locator("#kept")).to_contain_text(
-        re.compile(r"\d\], (likely )?(kept|broken)"), timeout=PATIENCE
+        re.compile(r"\d\], (likely met|open|likely violated)"), timeout=PATIENCE
     )
     expect(page.locator("#groups table")).to_contain_text("north")
 
@@ -126,7 +126,7 @@ def test_limits_that_cannot_be_kept_are_mended_by_a_click(page):
     page.click("#use-nearest")
     expect(page.locator("#infeasible")).to_be_hidden(timeout=PATIENCE)
     states = page.locator("#kept tbody td:nth-child(3)")
-    expect(states).to_have_text(["holds"] * states.count())
+    expect(states).to_have_text(["met"] * states.count())
 
 
 def test_another_metric_is_picked(page, payments, attributes):

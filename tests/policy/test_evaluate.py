@@ -35,9 +35,40 @@ def test_the_precision_of_a_class_that_is_never_decided_breaks_no_limit():
     assert result.policy.decision_proba(proba)[:, 2].sum() == 0
     assert result.constraints[0].violation <= 0
     judged = (result.counted.constraints[0], result.expected.constraints[0])
-    assert [(np.isnan(one.value), one.outlook) for one in judged] == [(True, "kept")] * 2
+    assert [(np.isnan(one.value), one.outlook) for one in judged] == [(False, "likely met")] * 2
     frame = result.policy.evaluate(proba, y, floor)
-    assert frame.loc[0, ["value", "low", "high"]].isna().all()
+    assert frame.loc[0, "value"] == floor.metric(result.confusion) == 0
+    assert frame.loc[0, ["low", "high"]].isna().all()
+
+
+@pytest.mark.filterwarnings("ignore:A single label was found")
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("rows", ["one decision", "one class"])
+def test_degenerate_values_are_the_metrics_own_and_scikit_learns(classes, rows):
+    """Where a rate has no rows, scikit-learn says 0, and so do the metric and the policy's evaluation."""
+    sklearn = pytest.importorskip("sklearn.metrics")
+    y = np.zeros(30, int) if rows == "one class" else np.arange(30) % classes
+    group = np.array(["a", "b"])[np.arange(30) // 15]
+    policy = Policy(
+        Axes(range(classes)), "diagonal", [[Rule(1, [[-1] + [0] * (classes - 1), [0] * classes])]]
+    )
+    proba = np.full((30, classes), 1 / classes)
+    made = policy.decide(proba)
+    assert set(made) == {0}
+    known = {
+        "precision(1)": sklearn.precision_score(y, made, labels=[1], average=None, zero_division=0)[0],
+        "precision(0)": sklearn.precision_score(y, made, labels=[0], average=None)[0],
+        "f1(1)": sklearn.f1_score(y, made, labels=[1], average=None, zero_division=0)[0],
+        "jaccard(1)": sklearn.jaccard_score(y, made, labels=[1], average=None, zero_division=0)[0],
+        "mcc()": sklearn.matthews_corrcoef(y, made),
+        "accuracy()": sklearn.accuracy_score(y, made),
+    }
+    frame = policy.evaluate(proba, y, list(known), sensitive_features={"group": group}, by="group")
+    confusion = mf.Confusion.from_predictions(y, made, classes=range(classes))
+    for name, value in known.items():
+        assert mf.parse(name)(confusion) == pytest.approx(value)
+        assert frame[frame["metric"] == name]["value"].tolist() == pytest.approx([value] * 3, abs=0.05)
+    assert not frame["value"].isna().any()
 
 
 def test_by_group():

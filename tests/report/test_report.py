@@ -4,6 +4,7 @@ import inspect
 import os
 import pickle
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 
 import metricfit as mf
 from metricfit.metrics.registry import METRICS
-from metricfit.report import GroupsDisplay
+from metricfit.report import GroupsDisplay, RegionsDisplay
 from metricfit.report.page import html
 from metricfit.report.words import bound_in_words, named, price_in_words
 from metricfit.result import ConstraintRecord
+from metricfit.trust.judgement import ConstraintEstimate, Judgement
 
 pytest.importorskip("jinja2", reason="the report needs the extra 'plot'")
 
@@ -189,7 +191,7 @@ def test_words_of_metrics_and_prices():
         "ratio in the share decided yes between any two groups of sex x age within each job (demographic parity)"
     )
     unusual = mf.equalized_odds("sex", min_share=0.1)
-    assert named(unusual) == str(unusual)
+    assert named(unusual) == f"{unusual} to all rows"
     assert named(mf.recall(1) + mf.recall(0)) == "recall(1) + recall(0)"
     record = ConstraintRecord("x", 0.05, 0.05, 0.0, 1.0)
     told = price_in_words(problem, mf.demographic_parity(over="sex") <= 0.05, record)
@@ -198,7 +200,7 @@ def test_words_of_metrics_and_prices():
     told = price_in_words(problem, mf.precision(1) >= 0.9, record, about=True)
     assert told == "One more point of precision of 1 costs about 1 point of G-mean."
     lost = ConstraintRecord("x", 0.8, 0.9, 0.1, 0.0)
-    assert "missed by 0.1" in price_in_words(problem, mf.precision(1) >= 0.9, lost)
+    assert "violated by 0.1 on the fitted rows" in price_in_words(problem, mf.precision(1) >= 0.9, lost)
     unknown = ConstraintRecord("x", 0.9, 0.9, 0.0, float("nan"))
     assert "is unknown" in price_in_words(problem, mf.precision(1) >= 0.9, unknown)
     nothing = ConstraintRecord("x", float("nan"), 1.0, 0.0, 0.0)
@@ -262,3 +264,60 @@ def test_rates_by_group_are_those_of_a_class(data):
 
 def test_words_of_bounds(result):
     assert "No policy at all goes beyond" in bound_in_words(result)
+
+
+def people(ages: int, rows: int = 1500):
+    """Return rows of two sexes and some ages, whose rates of class 1 differ, with the model's probabilities."""
+    random = np.random.default_rng(4)
+    age, sex = random.integers(0, ages, rows), random.integers(0, 2, rows)
+    p = 1 / (1 + np.exp(-random.normal(size=rows) - 0.8 * (age - ages / 2) * (2 * sex - 1)))
+    names = {"age": np.array([f"age{a}" for a in age]), "sex": np.array(["F", "M"])[sex]}
+    return np.stack([1 - p, p], axis=1), (random.random(rows) < p).astype(int), names
+
+
+def test_where_odds_are_limited_false_positive_rates_are_shown_in_every_limited_group():
+    proba, y, names = people(3)
+    given = {"sensitive_features": names, "counting": "model"}
+    odds = mf.optimize(proba, y, "accuracy", [mf.equalized_odds(["age", "sex"], 1) <= 0.05], **given)
+    text = Page(html(odds)).text
+    assert "false-positive rate" in text
+    rates = Page(html(odds)).text.partition("Rates of 1 by age x sex")[2]
+    confusion = odds.confusion
+    for age in ("age0", "age1", "age2"):
+        for sex in ("F", "M"):
+            assert f"{age}, {sex}" in rates
+            value = mf.false_positive_rate(1).at(age=age, sex=sex)(confusion)
+            assert f"{100 * value:.1f}" in rates
+    parity = mf.optimize(proba, y, "accuracy", [mf.demographic_parity("sex") <= 0.05], **given)
+    assert "false-positive rate" not in Page(html(parity)).text
+
+
+@pytest.mark.parametrize(("ages", "shown"), [(3, 6), (8, 12)])
+def test_every_cell_is_shown_and_the_extreme_ones_are_named(ages, shown):
+    proba, y, names = people(ages)
+    limits = [mf.equalized_odds(["age", "sex"], 1) <= 0.05]
+    result = mf.optimize(proba, y, "accuracy", limits, sensitive_features=names, counting="model")
+    display = RegionsDisplay.from_result(result)
+    assert display.panels == shown == len(display.plot().ax_)
+    points = np.stack([1 - np.linspace(0, 1, 501), np.linspace(0, 1, 501)], axis=1)
+    selected = {}
+    for cell in result.policy.axes.cells.values:
+        columns = {name: [value] * 501 for name, value in zip(("age", "sex"), cell, strict=True)}
+        selected[cell] = result.policy.decision_proba(points, columns)[:, 1].mean()
+    most, least = max(selected, key=selected.get), min(selected, key=selected.get)
+    told = display.describe()
+    assert f" 1 most in {', '.join(most)}, least in {', '.join(least)}." in told
+    for cell in (most, least):
+        assert f"{', '.join(cell)}: 0 {1 - selected[cell]:.0%}, 1 {selected[cell]:.0%}" in told
+    assert ("between these" in told) == (2 * ages > shown)
+
+
+def test_a_value_by_the_limit_has_no_tick(result):
+    near = ConstraintEstimate(result.constraints[0].name, 0.87, 0.83, 0.9, 0.85, ">=")
+    far = ConstraintEstimate(result.constraints[1].name, 0.1, 0.05, 0.15, 0.5, "<=")
+    judged = replace(result, expected=Judgement(0.7, 0.65, 0.75, (near, far), 2000))
+    marks = re.findall(r'class="mark (\w+)">(.) ([a-z ]+)<', html(judged))
+    assert ("open", "?", "open") in marks
+    assert ("kept", "✓", "likely met") in marks
+    assert {word for _, mark, word in marks if mark == "✓"} == {"met", "likely met"}
+    assert "to all rows" in Page(html(result)).text

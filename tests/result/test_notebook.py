@@ -46,7 +46,7 @@ def test_notebooks_show_value_bound_and_constraints(result):
     assert page.texts[place : place + 4] == [
         record.name,
         f"{record.value:.6f}",
-        "holds",
+        "met",
         f"{record.price:.4g}",
     ]
 
@@ -60,7 +60,7 @@ def test_notebooks_show_what_to_expect_on_new_rows():
     random = np.random.default_rng(0)
     proba = random.dirichlet([1, 1], 300)
     y = (random.random(300) < proba[:, 1]).astype(int)
-    result = mf.optimize(proba, y, "accuracy", [mf.recall(1) >= 0.8], expect=True)
+    result = mf.optimize(proba, y, "accuracy", [mf.recall(1) >= 0.8], counting="labels", expect=True)
     page = Cells()
     page.feed(result._repr_html_())
     assert f"{result.expected}, 95 % interval" in page.texts

@@ -9,6 +9,7 @@ from typing import Any
 from metricfit.commands.errors import DONE
 from metricfit.commands.terminal import summary
 from metricfit.data.confusion import Confusion
+from metricfit.metrics.verdicts import spelt_out
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.policy import Policy
 from metricfit.problem import Problem
@@ -146,7 +147,7 @@ def report(demo: Demo) -> str:
             table,
             f"\n  price: {metric} gained per unit of slack; a precision floor lower by 0.01 adds about {gain:.4f}.",
             f"  Without the last constraint {metric} is {unfair}, and its value {apart}.",
-            "  Constraints hold on the rows to fit. What to expect on new rows, from folds of the rows to fit:\n",
+            "  The limits are met on the fitted rows. What to expect on new rows, from folds of the fitted rows:\n",
             _expectations(demo),
             "",
             _values(demo),
@@ -167,7 +168,7 @@ def _expectations(demo: Demo) -> str:
     ]
     for constraint, new in zip(demo.problem.constraints, expected.constraints, strict=True):
         lines.append(
-            f"  {constraint} on the rows to fit, expect {summary.interval_text(new)}, "
+            f"  {spelt_out(str(constraint))}: expect {summary.interval_text(new)}, {new.outlook}; "
             f"held out {constraint.metric(held_out):.3f}"
         )
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`metricfit evaluate`: what a policy achieves on labelled rows, and which limits hold there."""
+"""`metricfit evaluate`: what a policy achieves on labelled rows, and what becomes of its limits."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ from metricfit.data.axes import Axes
 from metricfit.intervals import Evidence
 from metricfit.messages import count, rows_from
 from metricfit.metrics import Constraint, Metric, parse
+from metricfit.metrics.verdicts import (
+    LIKELY_VIOLATED,
+    MET,
+    OPEN,
+    ROUNDING,
+    by_interval,
+    on_these_rows,
+    spelt_out,
+)
 from metricfit.oracles.files.scores import Arrays
 from metricfit.policy import Policy
 from metricfit.policy.evaluation import check_names, evidence_of, joined, tabulated
@@ -30,8 +39,8 @@ from metricfit.types import FloatArray
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = (
-        "A limit holds, or is broken, if the whole interval lies on that side of it; else these rows cannot tell.\n"
-        "The exit code is 1 when a limit is broken."
+        "A limit is likely met, or likely violated, if the whole interval lies on that side of it; else it is open.\n"
+        "The exit code is 1 when a limit is likely violated."
     )
     add_policy(parser)
     add_scores(parser)
@@ -55,7 +64,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Print rates per class, metrics with intervals, and which limits hold; return 1 if a limit is broken."""
+    """Print rates per class, metrics with intervals, and what becomes of limits; return 1 if one is likely violated."""
     with blamed_on_text("--metric"):
         given = [parse(text) for text in options.metric]
     policy = load_policy(options.policy)
@@ -102,7 +111,7 @@ def run(options: Namespace) -> int:
             summary.other_decisions(seen.confusion),
             "" if frame is None else _table(frame, limits),
         )
-    return BROKEN if any(limit.verdict == "broken" for limit in limits) else DONE
+    return BROKEN if any(limit.verdict == LIKELY_VIOLATED for limit in limits) else DONE
 
 
 def _seen(policy: Policy, chunks: Iterable[Arrays]) -> tuple[Evidence | None, Evidence]:
@@ -138,16 +147,6 @@ class _MostProbable(NamedTuple):
         return np.eye(self.axes.k)[made]
 
 
-#: The verdicts in words, for the terminal.
-WORDS = {
-    "holds": "holds",
-    "holds here": "holds here, but the interval extends beyond the limit",
-    "missed here": "missed here, but by no more than chance explains",
-    "broken": "BROKEN",
-    "unknown": "no rows to judge it by",
-}
-
-
 class JudgedLimit(NamedTuple):
     """A constraint on the rows evaluated."""
 
@@ -158,36 +157,43 @@ class JudgedLimit(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """``holds`` or ``broken`` if the whole interval agrees; else ``holds here``, ``missed here`` or ``unknown``.
+        """What the interval says of the limit.
 
         Examples
         --------
         >>> import metricfit as mf
         >>> floor = mf.recall(1) >= 0.8
-        >>> JudgedLimit(floor, 0.85, 0.81, 0.88).verdict, JudgedLimit(floor, 0.82, 0.78, 0.86).verdict
-        ('holds', 'holds here')
-        >>> JudgedLimit(floor, 0.79, 0.75, 0.83).verdict, JudgedLimit(floor, 0.7, 0.6, 0.78).verdict
-        ('missed here', 'broken')
+        >>> JudgedLimit(floor, 0.85, 0.81, 0.88).verdict, JudgedLimit(floor, 0.7, 0.6, 0.78).verdict
+        ('likely met', 'likely violated')
+        >>> JudgedLimit(floor, 0.79, 0.75, 0.83).verdict
+        'open'
         """
+        return by_interval(self.value, self.low, self.high, self.constraint.limit, self.constraint.sense)
+
+    @property
+    def told(self) -> str:
+        """The verdict, with what these rows alone say where it is open."""
+        if self.verdict != OPEN:
+            return self.verdict
         if math.isnan(self.value):
-            return "unknown"
-        value, *ends = (self.constraint.excess(end) for end in (self.value, self.low, self.high))
-        # A limit that holds up to rounding holds.
-        if value <= 1e-9:
-            return "holds" if max(ends) <= 1e-9 else "holds here"
-        return "missed here" if min(ends) <= 1e-9 else "broken"
+            return f"{OPEN}: no rows to judge it by"
+        here = on_these_rows(self.constraint.excess(self.value))
+        why = ", but the interval contains the limit" if here == MET else ", by no more than chance explains"
+        return f"{OPEN}: {here} here{why}"
 
     def document(self) -> dict[str, Any]:
         """Return the entries for ``--json``."""
-        word = self.verdict
+        unknown = math.isnan(self.value)
         return {
             "constraint": str(self.constraint),
             "limit": self.constraint.limit,
             "value": self.value,
             "low": self.low,
             "high": self.high,
-            "holds_here": None if word == "unknown" else word.startswith("holds"),
-            "verdict": word if word in ("holds", "broken") else "cannot tell",
+            "met_here": None
+            if unknown
+            else math.isnan(self.low) or self.constraint.excess(self.value) <= ROUNDING,
+            "verdict": self.verdict,
         }
 
 
@@ -205,12 +211,12 @@ def _table(frame: Any, limits: Sequence[JudgedLimit]) -> str:
     lines = [["metric", *(["group"] if grouped else []), "value", "95 % interval", "limit", ""]]
     for row in frame.to_dict("records"):
         ends = f"[{number(row['low'])}, {number(row['high'])}]"
-        start = [row["metric"], *([row["group"]] if grouped else []), number(row["value"]), ends]
+        start = [spelt_out(row["metric"]), *([row["group"]] if grouped else []), number(row["value"]), ends]
         whole = not grouped or row["group"] == "all"
         known = [one for one in limits if whole and str(one.constraint.metric) == row["metric"]]
         for one in known:
             limit = f"{one.constraint.sense} {one.constraint.limit:g}"
-            lines.append([*start, limit, WORDS[one.verdict]])
+            lines.append([*start, limit, one.told])
         if not known:
             lines.append([*start, "", ""])
     widest = max(len(line[-1]) for line in lines)

@@ -55,6 +55,7 @@ def of_result(
                 "limit": number(record.limit),
                 "violation": number(record.violation),
                 "holds": record.kept,
+                "verdict": record.verdict,
                 "price": number(record.price),
                 "price_words": words.price_in_words(problem, constraint, record, asked.kind == "labels"),
             }

@@ -17,9 +17,11 @@ import numpy as np
 
 from metricfit.exceptions import Undefined
 from metricfit.intervals.evidence import Evidence
-from metricfit.intervals.influence import Pieces, covariance, taken_apart, variances
-from metricfit.metrics.base import Metric
-from metricfit.types import FloatArray
+from metricfit.intervals.influence import taken_apart
+from metricfit.intervals.pieces import Pieces, covariance, variances
+from metricfit.metrics.base import Combination, Metric, Sliced
+from metricfit.metrics.rates import Named
+from metricfit.types import IntArray
 
 LEVEL = 0.95
 # Draws from the joint distribution of several functions, which give the factor of their standard errors.
@@ -31,7 +33,10 @@ MANY = 1000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with the ends of its 95 % interval; all NaN for a rate of no rows.
+    """A value with the ends of its 95 % interval, which are NaN for a rate of no rows.
+
+    The value of such a rate is that of its metric by convention, 0 for the precision of a decision that is never made,
+    and NaN where the metric has none, as for the recall of a class without rows.
 
     Examples
     --------
@@ -92,14 +97,18 @@ def estimate(
     >>> print(estimate(mf.recall(1), Evidence.of(Axes((0, 1)), None, np.ones(100, int), decided)))
     0.900 [0.826, 0.945]
     """
+    if (line := _line_of(metric)) is not None:
+        scale, inner, constant = line
+        found = estimate(inner, seen, level, None if more is None else lambda: more() / scale**2)
+        low, high = sorted((scale * found.low + constant, scale * found.high + constant))
+        return Estimate(scale * found.value + constant, low, high)
     try:
         pieces = taken_apart(metric, seen)
     except Undefined:
-        return Estimate(np.nan, np.nan, np.nan)
-    if pieces.values.size > 1:
-        return _of_several(pieces, seen, level)
-    found = _of_one(pieces, float(variances(pieces.influences, seen)[0]), seen, level)
-    variance = 0.0 if more is None else more()
+        return Estimate(_by_convention(metric, seen), np.nan, np.nan)
+    near = _near_the_largest(pieces, level)
+    found = _of_one(pieces, seen, level) if pieces.share else _of_several(pieces, near, seen, level)
+    variance = 0.0 if more is None or len(near) > 1 else more()
     if not variance:
         return found
     far = NormalDist().inv_cdf(0.5 + level / 2) * np.sqrt(variance)
@@ -117,17 +126,33 @@ def standard_error(metric: Metric, seen: Evidence) -> float:
         pieces = taken_apart(metric, seen)
     except Undefined:
         return 0.0
-    chosen = pieces.influences[[int(np.argmax(pieces.values))]]
-    return float(np.sqrt(variances(chosen, seen)[0]))
+    return float(np.sqrt(variances(pieces.largest[None], seen)[0]))
 
 
-def _of_one(pieces: Pieces, spread: float, seen: Evidence, level: float) -> Estimate:
-    value = pieces.value
-    if pieces.low >= -1e-9 and pieces.high <= 1 + 1e-9:
-        share = min(max(value, 0.0), 1.0)
-        return Estimate(value, *wilson(share, _rows_behind(share, spread, seen), level))
-    half = NormalDist().inv_cdf(0.5 + level / 2) * float(np.sqrt(spread))
-    return Estimate(value, max(value - half, pieces.low), min(value + half, pieces.high))
+def _by_convention(metric: Metric, seen: Evidence) -> float:
+    """Return the value that a metric has on rows that tell nothing about it; NaN if it has none."""
+    try:
+        return metric(seen.confusion)
+    except ValueError:
+        return np.nan
+
+
+def _line_of(metric: Metric) -> tuple[float, Metric, float] | None:
+    """Return scale, metric and constant if this is another metric times a number plus a number."""
+    where = None
+    while isinstance(metric, Named | Sliced):
+        where = metric.where if isinstance(metric, Sliced) else where
+        metric = metric.metric
+    if not isinstance(metric, Combination) or len(metric.terms) != 1:
+        return None
+    (scale, inner), constant = metric.terms[0], metric.constant
+    return scale, inner if where is None else inner.at(**where), constant
+
+
+def _of_one(pieces: Pieces, seen: Evidence, level: float) -> Estimate:
+    share = min(max(pieces.value, 0.0), 1.0)
+    rows = _rows_behind(share, float(pieces.errors[0]) ** 2, seen)
+    return Estimate(pieces.value, *wilson(share, rows, level))
 
 
 def _rows_behind(share: float, spread: float, seen: Evidence) -> float:
@@ -141,34 +166,39 @@ def _rows_behind(share: float, spread: float, seen: Evidence) -> float:
     return max(float((totals[used] ** 2 / squares[used]).min()), 1.0)
 
 
-def _of_several(pieces: Pieces, seen: Evidence, level: float) -> Estimate:
-    errors = np.sqrt(variances(pieces.influences, seen))
+def _near_the_largest(pieces: Pieces, level: float) -> IntArray:
+    """Return the functions that may be the largest in the population: the others lie clearly below one of them."""
+    reach = 2 * NormalDist().inv_cdf(0.5 + level / 2) * pieces.errors
+    return np.flatnonzero(pieces.middles + reach >= (pieces.middles - reach).max())
+
+
+def _of_several(pieces: Pieces, near: IntArray, seen: Evidence, level: float) -> Estimate:
+    """Return an interval from what all functions that may be the largest contain.
+
+    The largest in the population is at least each function, so its lower end must hold for all of them simultaneously.
+    Its upper end need only hold for the one that is the largest. Where several are, the upper end is never too low, so
+    that the lower one may fail as often as both together; where one is, each end fails half as often.
+    """
+    middles, errors = pieces.middles[near], pieces.errors[near]
+    if not errors.any() and pieces.low >= -1e-9 and pieces.high <= 1 + 1e-9:
+        return _of_one(pieces, seen, level)  # such as the lowest of recalls that are all 1
     one = NormalDist().inv_cdf(0.5 + level / 2)
-    # Functions that lie clearly below another one are not the largest in the population either.
-    near = pieces.values + 2 * one * errors >= (pieces.values - 2 * one * errors).max()
-    values, errors = pieces.values[near], errors[near]
-    factor = _factor(pieces.influences[near], errors, seen, 0.5 + level / 2)
-    ends = sorted(
-        (pieces.sign * (values - factor * errors).max(), pieces.sign * (values + factor * errors).max())
-    )
-    # A largest of differences both ways, as parity is, is never negative.
-    both_ways = pieces.sign > 0 and np.allclose(np.sort(pieces.values), np.sort(-pieces.values))
-    low = max(pieces.low, 0.0) if both_ways else pieces.low
-    return Estimate(
-        pieces.value,
-        float(np.clip(ends[0], low, pieces.high)),
-        float(np.clip(ends[1], pieces.low, pieces.high)),
-    )
+    low = float((middles - max(one, _factor(pieces, near, seen, level)) * errors).max())
+    high = float((middles + one * errors).max())
+    ends = np.array([low, high] if pieces.sign > 0 else [-high, -low])
+    low, high = np.clip(np.exp(ends) if pieces.logs else ends, pieces.low, pieces.high)
+    return Estimate(pieces.value, float(min(low, pieces.value)), float(max(high, pieces.value)))
 
 
-def _factor(influences: FloatArray, errors: FloatArray, seen: Evidence, level: float) -> float:
+def _factor(pieces: Pieces, near: IntArray, seen: Evidence, level: float) -> float:
     """Return how many standard errors all of several estimates stay within, on one side."""
-    used = errors > 0
-    if not used.any():
-        return 0.0
-    if used.sum() > MANY:
-        return NormalDist().inv_cdf(1 - (1 - level) / float(used.sum()))
-    scaled = covariance(influences[used], seen) / np.outer(errors[used], errors[used])
+    if len(near) > MANY:
+        return NormalDist().inv_cdf(1 - (1 - level) / len(near))
+    together = covariance(pieces.influences(near), seen)
+    scale = np.sqrt(np.diag(together))
+    scale[scale == 0] = 1.0
+    scaled = together / np.outer(scale, scale)
+    np.fill_diagonal(scaled, 1.0)
     values, vectors = np.linalg.eigh(scaled)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     drawn = np.random.default_rng(0).standard_normal((DRAWS, root.shape[0])) @ root.T

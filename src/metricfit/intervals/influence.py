@@ -14,36 +14,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricfit.data.confusion import Confusion
+from metricfit.exceptions import Undefined
 from metricfit.functions.binding import Binding, Functions
 from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
 from metricfit.functions.sums import Sum
+from metricfit.intervals.comparisons import Comparison, Slope, unwrapped
 from metricfit.intervals.evidence import Evidence
-from metricfit.intervals.rates import ends_of, of_groups
+from metricfit.intervals.pieces import Pieces
+from metricfit.intervals.rates import rates_of
 from metricfit.metrics.base import Metric
+from metricfit.metrics.comparison import Disparity, Worst
+from metricfit.metrics.rates import Rates
 from metricfit.types import FloatArray
 
 # The relative step of the share of a class in a cell, in numerical derivatives of a metric.
 STEP = 1e-5
-
-
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """A metric taken apart: ``sign`` times the largest of smooth functions; just one if it is smooth itself.
-
-    ``values`` and ``influences`` (pieces, patterns) are those of the functions.
-    """
-
-    sign: int
-    values: FloatArray
-    influences: FloatArray
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float:
-        """The metric's value."""
-        return self.sign * float(self.values.max())
 
 
 def taken_apart(metric: Metric, seen: Evidence) -> Pieces:
@@ -60,23 +46,64 @@ def taken_apart(metric: Metric, seen: Evidence) -> Pieces:
     >>> from metricfit.data.axes import Axes
     >>> decided = np.eye(2)[[0, 1, 1, 0, 0]]
     >>> seen = Evidence.of(Axes((0, 1)), None, np.array([0, 1, 1, 1, 1]), decided)
-    >>> (taken_apart(mf.recall(1), seen).influences.round(3) + 0.0).tolist()
-    [[0.625, 0.0, -0.625]]
+    >>> (taken_apart(mf.recall(1), seen).largest.round(3) + 0.0).tolist()
+    [0.625, 0.0, -0.625]
     """
-    found = of_groups(metric, seen)
-    if found is not None:
-        return Pieces(*found, *ends_of(metric, seen))
+    binding = Binding.of(seen.axes, seen.confusion.margins)
+    inner, slice_ = unwrapped(metric, binding)
+    if isinstance(inner, Rates) and len(rates := rates_of(inner, slice_)) == 1:
+        found = rates[0].on(seen)
+        if found is None:
+            raise Undefined(f"undefined{slice_.where()}: no rows to take a share of")
+        low, high = (0.0, 1.0) if rates[0].share else _reach(metric, seen)
+        return Pieces.of(
+            1, found[0], np.array([found[0]]), found[1][None], seen, low=low, high=high, share=rates[0].share
+        )
+    if isinstance(inner, Disparity | Worst):
+        value = metric.bind(here := Binding.of(seen.axes, seen.confusion.margins))
+        at = here.finish().vector(seen.confusion.values)
+        return Comparison(inner, seen, _slope).pieces(slice_, value.scalar(at), float(value.reach()[1][0]))
+    return _by_slopes(metric, seen)
+
+
+def _reach(metric: Metric, seen: Evidence) -> tuple[float, float]:
+    """Return the smallest and the largest value that a metric can have with any decisions about these rows."""
+    low, high = metric.bind(Binding.of(seen.axes, seen.confusion.margins)).reach()
+    return float(low[0]), float(high[0])
+
+
+def _slope(metric: Metric, binding: Binding, seen: Evidence) -> Slope | None:
+    """Return a metric on the rows of a binding; None where a rate of it has no rows."""
+    some = seen.where(binding.mask)
+    if some is None:
+        return None
+    try:
+        pieces = taken_apart(metric, some)
+    except Undefined:
+        return None
+    influence = np.zeros(len(seen.mass))
+    influence[binding.mask[seen.cells] & (seen.mass > 0)] = pieces.largest * (seen.total / some.total)
+    share = pieces.low >= -1e-9 and pieces.high <= 1 + 1e-9
+    return Slope(pieces.value, influence, some.total, some.effective_rows, share)
+
+
+def _by_slopes(metric: Metric, seen: Evidence) -> Pieces:
+    """Return the pieces of any metric, by its slopes in the confusion tensor."""
     confusion, cells, labels = seen.confusion, seen.cells, seen.labels
     here = _On.of(metric, confusion)
     within = np.stack([here.slopes(row) for row in np.eye(here.node.size)])
     inside = np.einsum("lpk,pk->lp", within[:, cells, labels], seen.chances)
     low, high = here.root.reach()
-    return Pieces(
+    values = here.values
+    return Pieces.of(
         here.sign,
-        here.values,
+        here.root.scalar(here.u),
+        values,
         inside + _of_shares(metric, confusion, here, within)[:, cells, labels],
-        float(low[0]),
-        float(high[0]),
+        seen,
+        low=float(low[0]),
+        high=float(high[0]),
+        share=metric.smooth and low[0] >= -1e-9 and high[0] <= 1 + 1e-9,
     )
 
 
@@ -135,13 +162,3 @@ def _of_shares(metric: Metric, confusion: Confusion, here: _On, within: FloatArr
             change = (there.values - here.values) / STEP - by_decisions
             made[:, cells, i] = (change / margins[a, i])[:, None]
     return made
-
-
-def covariance(influences: FloatArray, seen: Evidence) -> FloatArray:
-    """Return the covariances of functions whose patterns have these influences."""
-    return np.asarray((influences * seen.squares) @ influences.T / seen.total**2)
-
-
-def variances(influences: FloatArray, seen: Evidence) -> FloatArray:
-    """Return the variances of functions whose patterns have these influences."""
-    return np.asarray(influences**2 @ seen.squares / seen.total**2)

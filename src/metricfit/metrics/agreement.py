@@ -171,7 +171,9 @@ def cohen_kappa(weights: Literal["linear", "quadratic"] | None = None) -> Metric
 
 @recorded
 def mcc() -> Metric:
-    r"""Matthews correlation of class and decision: 1 if all rows are decided right, 0 if all get the same decision.
+    r"""Matthews correlation of class and decision: 1 if all rows are decided right, 0 if all are decided alike.
+
+    It is 0, as in scikit-learn, on rows of one class too, which no policy can be fitted on.
 
     In formulas :math:`(\sum_i C_{ii} - \pi_i q_i) / \sqrt{(1 - \sum_i q_i^2)(1 - \sum_i \pi_i^2)}`, where
     :math:`q_j = \sum_i C_{ij}` is the share of decision j.
@@ -200,4 +202,4 @@ def mcc() -> Metric:
 
     agreement = Rates("agreement", over, everything, ratio=False)
     spread = Composed("spread", lambda b: SpreadRoot(), SpreadRoot, COVERAGES, direction=0)
-    return Named("mcc()", Divided(agreement, spread))
+    return Named("mcc()", Divided(agreement, spread), undefined=0.0)

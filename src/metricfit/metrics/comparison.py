@@ -164,17 +164,29 @@ def strata_of(metric: Disparity, binding: Binding) -> dict[tuple[Label, ...], Bi
     return {(): binding} if metric.given is None else binding.groups(metric.given)
 
 
+def groups_of(
+    one: Disparity | Worst, part: Metric, binding: Binding, within: tuple[Label, ...] = ()
+) -> dict[tuple[Label, ...], Binding]:
+    """Return the groups whose rate a comparison looks at, within a stratum of the rows.
+
+    A group with less than ``min_share`` of all rows is left out, and so are rates that were found to be of few rows.
+    """
+    return {
+        values: group
+        for values, group in binding.groups(one.over).items()
+        if group.mass >= one.min_share and (str(part), (*within, *values)) not in one.left_out
+    }
+
+
 def compared(
     one: Disparity | Worst, part: Metric, binding: Binding, within: tuple[Label, ...] = ()
 ) -> Iterator[tuple[tuple[Label, ...], Binding, Node]]:
-    """Yield values, binding and rate of each group that has a value to compare, within a stratum of the rows.
+    """Yield values, binding and rate of each group that has a value to compare.
 
-    A group with less than ``min_share`` of all rows is left out, and so is a group without rows in the denominator of
-    the metric: a rate that does not exist breaks no limit.
+    A group without rows in the denominator of the metric is left out: a rate that does not exist breaks no limit.
     """
-    for values, group in binding.groups(one.over).items():
-        thin = group.mass < one.min_share or (str(part), (*within, *values)) in one.left_out
-        node = None if thin else _bound(part, group)
+    for values, group in groups_of(one, part, binding, within).items():
+        node = _bound(part, group)
         if node is not None:
             yield values, group, node
 

@@ -6,12 +6,14 @@ The classes here and in `metricfit.metrics.comparison` are the only ones that a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from metricfit.data.confusion import Confusion
 from metricfit.exceptions import Undefined
 from metricfit.functions.atoms import Atom
 from metricfit.functions.binding import Binding
@@ -78,10 +80,22 @@ def _why(binding: Binding, count: int) -> str:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Named(Written):
-    """A metric that is an expression of others, under its own name."""
+    """A metric that is an expression of others, under its own name.
+
+    ``undefined`` is its value, by convention, on rows on which no policy could have one; NaN if there is none.
+    """
 
     metric: Metric
     direction: int = 1
+    undefined: float = math.nan
+
+    def __call__(self, confusion: Confusion) -> float:
+        try:
+            return super().__call__(confusion)
+        except ValueError as error:
+            if math.isnan(self.undefined) or not isinstance(error.__cause__, Undefined):
+                raise
+            return self.undefined
 
     @property
     def curvature(self) -> Curvature:

@@ -285,8 +285,9 @@ class Policy(Exportable):
         -------
         pandas.DataFrame
             A row for each metric with the columns metric, value, low and high; with ``by`` also group, which is "all"
-            for all rows. A rate of a class without rows is NaN, and the precision of a decision that is never made is
-            0. A metric that compares groups has no row for a part of the rows with only one of these groups.
+            for all rows. A value is that of the metric, so the precision of a decision that is never made is 0, as in
+            scikit-learn; its interval is NaN. Where the metric has no value, as for the recall of a class without rows,
+            it is NaN too. A metric that compares groups has no row for rows of only one of these groups.
 
         Examples
         --------

@@ -10,11 +10,12 @@ from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate, wilson
 from metricfit.types import FloatArray
 
-RateKind = Literal["decided", "recall", "precision"]
+RateKind = Literal["decided", "recall", "precision", "false_positive_rate"]
 KINDS: dict[RateKind, str] = {
     "decided": "share decided {}",
     "recall": "recall of {}",
     "precision": "precision of {}",
+    "false_positive_rate": "false-positive rate of {}",
 }
 
 
@@ -29,15 +30,18 @@ def rate(confusion: Confusion, kind: RateKind, decision: int, rows: float | None
     """
     matrix, place = confusion.matrix, int(confusion.axes.match[decision])
     right = matrix[place, decision] if place >= 0 else 0.0
-    part = matrix[:, decision].sum() if kind == "decided" else right
+    decided = matrix[:, decision].sum()
+    part = {"decided": decided, "false_positive_rate": decided - right}.get(kind, right)
+    own = matrix[place].sum() if place >= 0 else 0.0
     whole = {
         "decided": matrix.sum(),
-        "recall": matrix[place].sum() if place >= 0 else 0.0,
-        "precision": matrix[:, decision].sum(),
+        "recall": own,
+        "precision": decided,
+        "false_positive_rate": matrix.sum() - own if place >= 0 else 0.0,
     }[kind]
     if not whole > 0:
         return Estimate(float("nan"), float("nan"), float("nan"))
-    value = min(float(part / whole), 1.0)
+    value = min(max(float(part / whole), 0.0), 1.0)
     if rows is None:
         return Estimate(value, float("nan"), float("nan"))
     return Estimate(value, *wilson(value, rows * float(whole)))

@@ -9,7 +9,10 @@ from typing import Any
 
 from metricfit.data.axes import Axes
 from metricfit.metrics import Constraint, Metric
+from metricfit.metrics.fairness import DecisionRates
+from metricfit.metrics.verdicts import spelt_out
 from metricfit.problem import Problem
+from metricfit.report.rates import KINDS, RateKind
 from metricfit.result import ConstraintRecord, Result
 from metricfit.result.records import FAR
 from metricfit.types import Label
@@ -49,7 +52,7 @@ SEVERAL = {"minimum": "lowest of", "maximum": "highest of"}
 COMPARED = {
     "demographic_parity": ("decisions", "demographic parity"),
     "equal_opportunity": ("the recall of {c}", "equal opportunity"),
-    "equalized_odds": ("recalls", "equalized odds"),
+    "equalized_odds": ("the rates of decisions within each class", "equalized odds"),
     "equal_error_rates": ("error rates", "equal error rates"),
     "predictive_parity": ("the precision of {c}", "predictive parity"),
 }
@@ -83,9 +86,9 @@ def named(metric: Metric, short: bool = False) -> str:
     """
     text = str(metric)
     try:
-        return _phrase(ast.parse(text, mode="eval").body, short) or text
+        return _phrase(ast.parse(text, mode="eval").body, short) or spelt_out(text)
     except (SyntaxError, ValueError, LookupError, RecursionError):  # such as the name of a function
-        return text
+        return spelt_out(text)
 
 
 def capitalised(text: str) -> str:
@@ -191,7 +194,7 @@ def limit_in_words(constraint: Constraint) -> str:
 
 
 def binds(record: ConstraintRecord) -> bool:
-    """Return whether a constraint costs something; if prices are unknown, whether it only just holds."""
+    """Return whether a constraint costs something; if prices are unknown, whether it is only just met."""
     if math.isnan(record.price):
         return abs(record.violation) <= 1e-3
     return record.price > NO_PRICE
@@ -215,9 +218,9 @@ def price_in_words(
     """
     goal, kept = named(problem.objective, short=True), named(constraint.metric, short=True)
     if not record.kept:
-        return f"It is not kept: it is missed by {record.violation:.4g}."
+        return f"It is {record.verdict} on the fitted rows."
     if math.isnan(record.value):
-        return "It holds because no row is decided in this way, so the rate has no rows."
+        return "It is met because no row is decided in this way, so the rate has no rows."
     if math.isnan(record.price):
         return "Its cost is unknown: the search gives no prices."
     if record.price <= NO_PRICE:
@@ -247,6 +250,25 @@ def decision_in(problem: Problem, axes: Axes) -> Label | None:
     classes = tuple(decision for decision in axes.decisions if decision in axes.classes)
     found = _mentioned(problem, classes)
     return _mentioned(problem, axes.decisions) if found is None else found
+
+
+def rates_to_show(
+    axes: Axes, decision: Label | None, limited: Sequence[Metric]
+) -> tuple[RateKind, ...] | None:
+    """Return the rates of groups that a report shows: false-positive rates too where these are limited; None for all.
+
+    Examples
+    --------
+    >>> import metricfit as mf
+    >>> odds = mf.equalized_odds("sex").metric.metric
+    >>> rates_to_show(Axes((0, 1)), 1, [odds])
+    ('decided', 'recall', 'precision', 'false_positive_rate')
+    >>> rates_to_show(Axes((0, 1)), 1, [mf.recall(1)]) is None
+    True
+    """
+    of_class = decision is None or decision in axes.classes
+    odds = any(isinstance(one, DecisionRates) or "false_positive_rate" in str(one) for one in limited)
+    return tuple(KINDS) if odds and of_class else None
 
 
 def _mentioned(problem: Problem, labels: Sequence[Label]) -> Label | None:

@@ -20,4 +20,4 @@ def why_broken(result: Result) -> str:
     if result.method != "column_generation":
         moves.append("use method='auto'" if result.counting != "labels" else "use counting='calibrated'")
     ended = f"the search ended by itself, so more time does not help: {', or '.join(moves)}"
-    return f"the policy does not keep {'; '.join(lost)}. {NEXT.get(result.status, ended)}"
+    return f"the policy does not keep {'; '.join(lost)}: {NEXT.get(result.status, ended)}"

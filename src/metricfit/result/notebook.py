@@ -8,9 +8,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from metricfit.messages import count
+from metricfit.metrics.verdicts import spelt_out
 
 if TYPE_CHECKING:
-    from metricfit.result import ConstraintRecord, Result
+    from metricfit.result import Result
 
 # Colours are those of the page around it, light or dark.
 FRAME = "border-left:3px solid currentColor;padding:.2em 0 .2em 1em;font-size:.95em"
@@ -44,19 +45,15 @@ def html(result: Result) -> str:
         ],
         ["policy", count(result.policy.n_rules, "rule")],
     ]
-    parts = [f"<p><strong>{escape(result.problem)}</strong></p>", _table(None, facts)]
+    parts = [f"<p><strong>{escape(spelt_out(result.problem))}</strong></p>", _table(None, facts)]
     if result.constraints:
-        header = ["constraint", "value", "", "price"]
-        rows = [[c.name, c.shown, _kept(c), _price(c.price)] for c in result.constraints]
+        header = ["constraint", "value", "fitted rows", "price"]
+        rows = [[spelt_out(c.name), c.shown, c.verdict, _price(c.price)] for c in result.constraints]
         if new is not None:
             header.append("expect on new rows")
             rows = [[*row, f"{one}, {one.outlook}"] for row, one in zip(rows, new.constraints, strict=True)]
         parts.append(_table(header, rows))
     return f'<div style="{FRAME}">{"".join(parts)}</div>'
-
-
-def _kept(record: ConstraintRecord) -> str:
-    return "holds" if record.kept else f"violated by {record.violation:.3g}"
 
 
 def _price(price: float) -> str:

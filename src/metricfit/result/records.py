@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricfit.methods.base import Outcome
+from metricfit.metrics.verdicts import ROUNDING, on_these_rows
 from metricfit.options import Options
 from metricfit.oracles.base import OracleBase
 from metricfit.problem import Problem, Program
@@ -33,7 +34,18 @@ class ConstraintRecord:
     @property
     def kept(self) -> bool:
         """Whether the constraint holds, up to rounding."""
-        return self.violation <= 1e-9
+        return self.violation <= ROUNDING
+
+    @property
+    def verdict(self) -> str:
+        """Whether the limit is met on the rows of the fit, and by how much it is violated there.
+
+        Examples
+        --------
+        >>> ConstraintRecord("recall(1) >= 0.9", 0.88, 0.9, 0.02, 0.0).verdict
+        'violated by 0.02'
+        """
+        return on_these_rows(self.violation)
 
     @property
     def shown(self) -> str:

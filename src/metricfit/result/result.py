@@ -16,6 +16,7 @@ from metricfit.messages import count
 from metricfit.methods.base import Record, Status
 from metricfit.metrics import Metric, accuracy
 from metricfit.metrics.few_rows import ThinRate
+from metricfit.metrics.verdicts import spelt_out
 from metricfit.policy import Policy
 from metricfit.policy.provenance import plain
 from metricfit.problem import Problem
@@ -235,7 +236,7 @@ class Result:
                 else f"none claimed; {self.calibrated.beside(self.value, indent=9)}"
             )
         lines = [
-            self.problem,
+            spelt_out(self.problem),
             f"  value  {self.value:.6f}{_on_new_rows(self.expected)}",
             f"  bound  {bound}",
             f"  status {self.status} after {count(self.n_oracle_calls, 'oracle call')}, {self.seconds:.2f} s, "
@@ -244,9 +245,9 @@ class Result:
         ]
         expected = self.expected.constraints if self.expected is not None else [None] * len(self.constraints)
         for c, new in zip(self.constraints, expected, strict=True):
-            holds = "holds" if c.kept else f"VIOLATED by {c.violation:.3g}"
             outlook = "" if new is None else f", {new.outlook}"
-            lines.append(f"  {c.name}: {c.shown}, {holds}, price {c.price_shown}{_on_new_rows(new)}{outlook}")
+            told = f"{c.shown}, {c.verdict}, price {c.price_shown}{_on_new_rows(new)}{outlook}"
+            lines.append(f"  {spelt_out(c.name)}: {told}")
         if self.expected is not None and self.expected.note:
             lines.append(f"  new rows: {self.expected.note}")
         elif self.expected_note:

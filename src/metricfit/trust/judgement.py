@@ -11,9 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.intervals import Evidence, estimate
+from metricfit.functions.binding import Binding
+from metricfit.intervals import Estimate, Evidence, estimate
 from metricfit.metrics.base import Metric
+from metricfit.metrics.verdicts import by_interval
 from metricfit.problem import Problem
+
+# Draws, each with both signs, of how policies of other rows differ from those that are judged.
+DRAWS = 1000
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class ConstraintEstimate:
     Examples
     --------
     >>> ConstraintEstimate("precision(1) >= 0.9", 0.87, 0.82, 0.91, 0.9, ">=").outlook
-    'likely broken'
+    'open'
     """
 
     name: str
@@ -35,17 +40,8 @@ class ConstraintEstimate:
 
     @property
     def outlook(self) -> str:
-        """Whether the limit is kept, by the whole interval; "likely" and by the estimate if it contains the limit.
-
-        An undefined rate, such as the precision of a decision that is never made, breaks no limit.
-        """
-        worst, best = (self.low, self.high) if self.sense == ">=" else (-self.high, -self.low)
-        value, limit = (self.value, self.limit) if self.sense == ">=" else (-self.value, -self.limit)
-        if isnan(value) or worst >= limit:
-            return "kept"
-        if best < limit:
-            return "broken"
-        return "likely kept" if value >= limit else "likely broken"
+        """What the interval says of the limit on new rows: "likely met", "likely violated" or "open"."""
+        return by_interval(self.value, self.low, self.high, self.limit, self.sense)
 
     def __str__(self) -> str:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
@@ -60,7 +56,7 @@ class Judgement:
     value, low, high : float
         The objective, and the ends of its interval.
     constraints : tuple of ConstraintEstimate
-        The same for each constraint; NaN for an undefined rate.
+        The same for each constraint; ends are NaN for a rate of no rows.
     rows : int
         The number of rows.
     note : str
@@ -98,18 +94,45 @@ def judge(
     """Return the objective and constraints of a problem, estimated from decisions about labelled rows.
 
     ``policies`` are the decisions of several policies about the same rows, any of which could have been
-    the one that is judged: the intervals are widened by the variance between them.
+    the one that is judged: the value is the mean over policies like these, and intervals are widened by the variance
+    between them.
     """
-    value = estimate(problem.objective, seen, more=partial(_apart, problem.objective, policies))
+    value = _judged(problem.objective, seen, policies)
     records = []
     for constraint in problem.constraints:
-        found = estimate(constraint.metric, seen, more=partial(_apart, constraint.metric, policies))
+        found = _judged(constraint.metric, seen, policies)
         records.append(
             ConstraintEstimate(
                 str(constraint), found.value, found.low, found.high, constraint.limit, constraint.sense
             )
         )
     return Judgement(value.value, value.low, value.high, tuple(records), rows, note)
+
+
+def _judged(metric: Metric, seen: Evidence, policies: Sequence[Evidence]) -> Estimate:
+    found = estimate(metric, seen, more=partial(_apart, metric, policies))
+    if metric.smooth or len(policies) < 2 or isnan(found.value):
+        return found
+    value = _mean_over_policies(metric, seen, policies)
+    return Estimate(value, min(found.low, value), max(found.high, value))
+
+
+def _mean_over_policies(metric: Metric, seen: Evidence, policies: Sequence[Evidence]) -> float:
+    """Return the mean of a metric over policies that differ as these do, around the decisions that are judged.
+
+    A difference between groups that is positive for one policy and negative for another cancels in their decisions
+    together, but not in what each of them does. Policies of folds share most of their rows; by the jackknife, policies
+    of other rows as many as all of these vary by (folds - 1) / folds times the sum of the squared deviations.
+    """
+    tensors = np.stack([one.confusion.values for one in policies])
+    apart = (tensors - tensors.mean(axis=0)) * np.sqrt((len(tensors) - 1) / len(tensors))
+    binding = Binding.of(seen.axes, seen.confusion.margins)
+    node = metric.bind(binding)
+    functions = binding.finish()
+    middle = functions.vector(seen.confusion.values)
+    ways = np.stack([functions.vector(one) for one in apart]) - functions.vector(np.zeros(seen.axes.shape))
+    normal = np.random.default_rng(0).standard_normal((DRAWS, len(ways)))
+    return float(node.value(middle + np.concatenate([normal, -normal]) @ ways).mean())
 
 
 def _apart(metric: Metric, policies: Sequence[Evidence]) -> float:

@@ -47,7 +47,7 @@ def render(console: Any, blocks: Sequence[str]) -> None:
             console.print()
         if not isinstance(block, TextTable):
             text = Text(block)
-            text.highlight_regex(r"\b(optimal|proven|holds)\b", "green")
+            text.highlight_regex(r"\b(optimal|proven|met)\b", "green")
             text.highlight_regex(r"\b(estimated|unknown|max_calls|max_seconds|stopped|stalled)\b", "yellow")
             text.highlight_regex(r"(?m)^  (value|bound|status|policy)\b", "bold")
             console.print(text, soft_wrap=True)

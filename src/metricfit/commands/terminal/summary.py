@@ -10,6 +10,7 @@ import numpy as np
 
 from metricfit.commands.terminal.printing import TextTable
 from metricfit.messages import count
+from metricfit.metrics.verdicts import LIKELY_MET, spelt_out
 from metricfit.types import FloatArray
 
 if TYPE_CHECKING:  # commands that do not solve must not import what solves
@@ -53,8 +54,8 @@ def problem_text(problem: Problem) -> str:
       subject to recall(1) >= 0.5
                  precision(1) >= 0.9
     """
-    head = f"{'maximize' if problem.sign < 0 else 'minimize'} {problem.objective}"
-    limits = "\n             ".join(map(str, problem.constraints))
+    head = f"{'maximize' if problem.sign < 0 else 'minimize'} {spelt_out(str(problem.objective))}"
+    limits = "\n             ".join(spelt_out(str(constraint)) for constraint in problem.constraints)
     return f"{head}\n  subject to {limits}" if limits else head
 
 
@@ -152,7 +153,7 @@ def constraints_table(
     before: Confusion | None = None,
     held_out: Confusion | None = None,
 ) -> str:
-    """Return the constraints with limit, value, whether they are kept, price, and, if given, their other values.
+    """Return the constraints with limit, value, whether the fitted rows meet them, price, and any other values given.
 
     Parameters
     ----------
@@ -163,19 +164,19 @@ def constraints_table(
     before, held_out : Confusion, optional
         Of the most probable class on the same rows, and of the policy on other rows.
     """
-    rows = [["constraint", "limit", "argmax", "value", "expect", "held out", "kept", "price"]]
+    rows = [["constraint", "limit", "argmax", "value", "expect", "held out", "fitted rows", "price"]]
     expected = result.expected.constraints if result.expected is not None else [None] * len(constraints)
     for constraint, record, new in zip(constraints, result.constraints, expected, strict=True):
         metric = constraint.metric
         rows.append(
             [
-                str(metric),
+                spelt_out(str(metric)),
                 f"{constraint.sense} {constraint.limit:g}",
                 "" if before is None else number(metric(before)),
                 number(record.value),
                 "" if new is None else interval_text(new),
                 "" if held_out is None else number(metric(held_out)),
-                "yes" if record.kept else f"no, by {number(record.violation)}",
+                record.verdict,
                 record.price_shown,
             ]
         )
@@ -203,10 +204,10 @@ def expected_text(result: Result) -> str:
     line = f"  expect  {interval_text(result.expected)} on new rows (95 % interval){note}\n"
     if result.confidence is not None:
         return line + "".join(f"  {part}\n" for part in str(result.confidence).splitlines())
-    lost = [one.name for one in result.expected.constraints if one.outlook.endswith("broken")]
-    if lost:
-        line += "".join(f"          new rows are likely to break {name}\n" for name in lost)
-        line += "          --confidence 0.95 looks for a policy that keeps the limits on new rows too\n"
+    unsure = [one for one in result.expected.constraints if one.outlook != LIKELY_MET]
+    if unsure:
+        line += "".join(f"          on new rows {one.outlook}: {spelt_out(one.name)}\n" for one in unsure)
+        line += "          --confidence 0.95 looks for a policy that meets the limits on new rows too\n"
     return line
 
 

@@ -40,10 +40,10 @@ export function classes(table, answer) {
 export function kept(table, answer) {
   const rows = answer.constraints.map((one, k) => {
     const seen = answer.expected?.constraints[k];
-    const state = el("td", { className: one.holds ? "holds" : "broken", textContent: one.holds ? "holds" : "broken" });
+    const state = el("td", { className: one.holds ? "holds" : "broken", textContent: one.verdict });
     const range = seen && seen.value !== null
       ? el("td", {
-        className: seen.outlook.endsWith("broken") ? "broken" : "",
+        className: seen.outlook === "likely violated" ? "broken" : "",
         textContent: `${number(seen.value, 3)} [${number(seen.low, 3)}, ${number(seen.high, 3)}], ${seen.outlook}`,
       })
       : "…";

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 import metricfit
+from metricfit.data.attributes import names_of
 from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate
-from metricfit.metrics import recall
+from metricfit.metrics import Metric, recall
+from metricfit.metrics.comparison import comparisons_in
+from metricfit.metrics.verdicts import MARKS, MET, VIOLATED, spelt_out
 from metricfit.report import words
 from metricfit.report.page import made
 from metricfit.report.page.svg import inline_svg
@@ -61,7 +64,7 @@ class Facts:
         return {
             "title": self.title or words.capitalised(short),
             "request": result.problem if problem is None else words.request(problem),
-            "text": result.problem,
+            "text": spelt_out(result.problem),
             "limits": [] if problem is None else [words.limit_in_words(c) for c in problem.constraints],
             "objective": objective,
             "short": short,
@@ -91,6 +94,7 @@ class Facts:
             "attributes": " x ".join(result.policy.axes.cells.names),
             "mixed": any(sum(rule.weight > 0 for rule in mixture) > 1 for mixture in result.policy.rules),
             "made_by": self.made_by or made.code(result),
+            "marks": MARKS,
             "version": metricfit.__version__,
         }
 
@@ -105,6 +109,7 @@ class Facts:
                 "value": record.value,
                 "limit": record.limit,
                 "kept": record.kept,
+                "verdict": MET if record.kept else VIOLATED,
                 "price": "",
                 "before": None,
                 "expected": None if expected is None else expected.constraints[place],
@@ -146,24 +151,29 @@ class Facts:
 
     def _groups(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
-        for over in self.result.confusion.cells.names[:ATTRIBUTES]:
-            axes = self.result.confusion.axes
+        axes, limited = self.result.confusion.axes, self._limited()
+        # Intersections whose rates are limited are groups of their own.
+        several = [over for over in limited if len(over) > 1]
+        for over in [*((name,) for name in axes.cells.names[:ATTRIBUTES]), *several]:
             told = None if self.origin is None else words.decision_in(self.origin.problem, axes)
-            display = GroupsDisplay.from_result(self.result, over=over, decision=told)
+            kinds = words.rates_to_show(axes, told, limited.get(over, ()))
+            display = GroupsDisplay.from_result(self.result, over=over, decision=told, kinds=kinds)
             sides = [False, True] if self.before is not None else [False]
+            every = tuple(display.places)
             rates = {
-                kind: [display.rates(kind, before=side) for side in reversed(sides)] for kind in display.kinds
+                kind: [display.rates(kind, before=side, of=every) for side in reversed(sides)]
+                for kind in display.kinds
             }
             rows = [
                 {"name": str(group), "rates": [side[g] for kind in display.kinds for side in rates[kind]]}
-                for g, group in enumerate(display.groups)
+                for g, group in enumerate(every)
             ]
-            figure = self._figure(f"groups-{len(found)}", f"Groups of {over}", lambda d=display: d)  # type: ignore[misc]
+            figure = self._figure(f"groups-{len(found)}", f"Groups of {display.over}", lambda d=display: d)  # type: ignore[misc]
             name = str(display.after.decisions[display.decision])
             heads = [KINDS[kind].removesuffix(" {}").removesuffix(" of") for kind in display.kinds]
             found.append(
                 {
-                    "over": over,
+                    "over": display.over,
                     "decision": name,
                     "kinds": heads,
                     "rows": rows,
@@ -171,6 +181,14 @@ class Facts:
                     "figure": figure,
                 }
             )
+        return found
+
+    def _limited(self) -> dict[tuple[str, ...], list[Metric]]:
+        """Return what is compared between groups by the constraints, for each set of attributes."""
+        found: dict[tuple[str, ...], list[Metric]] = {}
+        for constraint in () if self.origin is None else self.origin.problem.constraints:
+            for one in comparisons_in(constraint.metric):
+                found.setdefault(tuple(names_of(one.over)), []).append(one.metric)
         return found
 
     def _figures(self) -> dict[str, list[Figure]]:

@@ -47,8 +47,7 @@ def inline_svg(display: Display, name: str) -> str:
 
         figure = Figure(figsize=display.size, layout="constrained")
         figure.patch.set_visible(False)
-        axes = figure.subplots(1, display.panels, squeeze=False)[0]
-        display.plot(ax=axes, style=PAGE)
+        display.plot(ax=display.axes_on(figure), style=PAGE)
         buffer = io.StringIO()
         figure.savefig(
             buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}

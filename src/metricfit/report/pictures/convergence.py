@@ -93,7 +93,7 @@ class ConvergenceDisplay(Display):
                 alpha=0.15,
                 linewidth=0,
             )
-        ax.step(self.calls, shown, where="post", color=style.after, label="value, constraints kept")
+        ax.step(self.calls, shown, where="post", color=style.after, label="value, constraints met")
         ax.plot(self.calls[self.kept][-1:], shown[self.kept][-1:], "o", color=style.after, markersize=6)
         if not self.kept.all():
             ax.plot(
@@ -102,7 +102,7 @@ class ConvergenceDisplay(Display):
                 "x",
                 color=style.before,
                 markersize=6,
-                label="constraints not kept yet",
+                label="constraints not met yet",
             )
         seen = np.concatenate([shown[np.isfinite(shown)], bounds[known]])
         if seen.size:

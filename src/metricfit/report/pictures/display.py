@@ -30,6 +30,11 @@ class Display(ABC):
         return 1
 
     @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of the panels; what is left over stays empty."""
+        return 1, self.panels
+
+    @property
     def size(self) -> tuple[float, float]:
         """Width and height in inches."""
         return 5.6, 3.7
@@ -55,10 +60,8 @@ class Display(ABC):
         chosen = style_of(style)
         with drawn_in(chosen):
             if ax is None:
-                figure, axes = pyplot().subplots(
-                    1, self.panels, figsize=self.size, squeeze=False, layout="constrained"
-                )
-                axes = axes[0]
+                figure = pyplot().figure(figsize=self.size, layout="constrained")
+                axes = self.axes_on(figure)
             else:
                 axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
                 figure = axes[0].figure
@@ -69,6 +72,13 @@ class Display(ABC):
             self._draw(axes, chosen)
         self.figure_, self.ax_ = figure, axes if len(axes) > 1 else axes[0]
         return self
+
+    def axes_on(self, figure: Any) -> Any:
+        """Return the axes of all panels on an empty figure."""
+        every = figure.subplots(*self.grid, squeeze=False).ravel()
+        for left in every[self.panels :]:
+            left.remove()
+        return every[: self.panels]
 
     @abstractmethod
     def _draw(self, axes: Any, style: Style) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
+from metricfit.data.attributes import names_of
 from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate
 from metricfit.messages import brief, unknown
@@ -31,15 +33,15 @@ class GroupsDisplay(Display):
         Of the policy.
     before : Confusion, optional
         Of the most probable class.
-    over : str, optional
-        The attribute; the first one by default.
+    over : str or list of str, optional
+        The attribute, or several for their intersections; the first one by default.
     decision : label, optional
         By default the class with the fewest rows, which is usually the one of interest.
     rows : float, optional
         The number of rows; without it no intervals are drawn.
-    kinds : sequence of {"decided", "recall", "precision"}, optional
-        The rates, one panel each. By default all of them, or only the share decided if the decision is no class: it
-        has neither recall nor precision.
+    kinds : sequence of {"decided", "recall", "precision", "false_positive_rate"}, optional
+        The rates, one panel each. By default the first three, or only the share decided if the decision is no class:
+        it has no other rates.
 
     Examples
     --------
@@ -58,7 +60,7 @@ class GroupsDisplay(Display):
         after: Confusion,
         before: Confusion | None = None,
         *,
-        over: str | None = None,
+        over: str | Sequence[str] | None = None,
         decision: Label | None = None,
         rows: float | None = None,
         kinds: tuple[RateKind, ...] | None = None,
@@ -68,14 +70,22 @@ class GroupsDisplay(Display):
             raise ValueError(
                 "there are no groups: the result has no attributes; pass sensitive_features to optimize"
             )
-        if over is not None and over not in names:
-            raise ValueError(unknown("attribute", over, names))
+        asked = names_of(names[0] if over is None else over)
+        for name in asked:
+            if name not in names:
+                raise ValueError(unknown("attribute", name, names))
         self.after, self.before, self.rows = after, before, rows
-        self.over = names[0] if over is None else over
+        self.over = " x ".join(asked)
+        self.places = {
+            values[0] if len(asked) == 1 else ", ".join(map(str, values)): dict(
+                zip(asked, values, strict=True)
+            )
+            for values in after.cells.groups(asked)
+        }
         self.decision = rarest(after) if decision is None else after.axes.decision_index(decision)
         named = after.axes.match[self.decision] >= 0
-        known: tuple[RateKind, ...] = ("decided", "recall", "precision") if named else ("decided",)
-        self.kinds = known if kinds is None else tuple(kinds)
+        known: tuple[RateKind, ...] = tuple(KINDS) if named else ("decided",)
+        self.kinds = known[:3] if kinds is None else tuple(kinds)
         for kind in self.kinds:
             if kind not in KINDS:
                 raise ValueError(unknown("kind", kind, KINDS))
@@ -133,13 +143,20 @@ class GroupsDisplay(Display):
 
     @property
     def groups(self) -> tuple[Label, ...]:
-        """The groups that are shown, in their order."""
-        place = self.after.cells.names.index(self.over)
-        sizes: dict[Label, float] = {}
-        for cell, size in zip(self.after.cells.values, self.after.margins.sum(axis=1), strict=True):
-            sizes[cell[place]] = sizes.get(cell[place], 0.0) + float(size)
-        largest = sorted(sizes, key=lambda group: -sizes[group])[:SHOWN]
-        return tuple(group for group in sizes if group in largest)
+        """The groups that are shown, in their order: the largest, and those with the highest and lowest rates."""
+        sizes = {group: self._size(group) for group in self.places}
+        if len(sizes) <= SHOWN:
+            return tuple(sizes)
+        ends: list[Label] = []
+        for kind in self.kinds:
+            values = np.array([one.value for one in self.rates(kind, of=tuple(sizes))])
+            if not np.isnan(values).all():
+                ends += [list(sizes)[int(place)] for place in (np.nanargmax(values), np.nanargmin(values))]
+        shown = list(dict.fromkeys([*ends, *sorted(sizes, key=lambda group: -sizes[group])]))[:SHOWN]
+        return tuple(group for group in sizes if group in shown)
+
+    def _size(self, group: Label) -> float:
+        return float(self.after.margins[self.after.cells.mask(**self.places[group])].sum())
 
     @property
     def panels(self) -> int:
@@ -151,15 +168,16 @@ class GroupsDisplay(Display):
         """Wider with more rates, higher with more groups."""
         return 1.4 + 2.7 * self.panels, 1.7 + 0.34 * len(self.groups)
 
-    def rates(self, kind: RateKind, before: bool = False) -> list[Estimate]:
-        """Return a rate in each group that is shown."""
+    def rates(
+        self, kind: RateKind, before: bool = False, of: Sequence[Label] | None = None
+    ) -> list[Estimate]:
+        """Return a rate in each group that is shown, or in given groups."""
         confusion = self.before if before else self.after
         assert confusion is not None
         found = []
-        for group in self.groups:
-            size = self.after.margins[self.after.cells.mask(**{self.over: group})].sum()
-            rows = None if self.rows is None else self.rows * float(size)
-            found.append(rate(confusion.at(**{self.over: group}), kind, self.decision, rows))
+        for group in self.groups if of is None else of:
+            rows = None if self.rows is None else self.rows * self._size(group)
+            found.append(rate(confusion.at(**self.places[group]), kind, self.decision, rows))
         return found
 
     def describe(self) -> str:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from metricfit.messages import count
 from metricfit.policy import Policy
 from metricfit.report.pictures.display import PolicyDisplay, bare
 from metricfit.report.pictures.style import Style, plain
 from metricfit.types import FloatArray
 
-# Cells shown at most, and steps along a side of the triangle, or along the line.
-SHOWN, SIDE, LINE = 4, 120, 501
+# Cells shown at most, and in a row; steps along a side of the triangle, or along the line.
+SHOWN, COLUMNS, SIDE, LINE = 12, 4, 120, 501
 # Shares of a decision within one of these bands are drawn with the same density.
 BANDS = (0.05, 0.3, 0.55, 0.8, 1.01)
 # Where the names of the corners of the triangle stand.
@@ -21,9 +22,10 @@ CORNERS = ((-0.08, -0.08, "left"), (0.08, -0.08, "right"), (0.0, 0.03, "center")
 
 
 class RegionsDisplay(PolicyDisplay):
-    """The decisions of a policy over all probabilities of two or three classes, in each of the first cells.
+    """The decisions of a policy over all probabilities of two or three classes, in each cell.
 
-    Where rules are mixed, their colours are mixed too.
+    Where rules are mixed, their colours are mixed too. Of more than 12 cells, those are shown first in which a decision
+    is taken at the largest, or at the smallest, part of all probabilities.
 
     Parameters
     ----------
@@ -49,16 +51,28 @@ class RegionsDisplay(PolicyDisplay):
                 f"regions can be drawn for two or three classes, not {policy.axes.n}; see WeightsDisplay"
             )
         super().__init__(policy)
+        points = _line() if policy.axes.n == 2 else _triangle()[0]
+        #: The part of all probabilities at which each decision is taken, in each cell.
+        self.parts = np.array([self.chances(cell, points).mean(axis=0) for cell in range(len(policy.rules))])
+        extremes = [*self.parts.argmax(axis=0), *self.parts.argmin(axis=0)]
+        #: The cells that are shown.
+        self.cells = sorted(list(dict.fromkeys([*map(int, extremes), *range(len(policy.rules))]))[:SHOWN])
 
     @property
     def panels(self) -> int:
         """One for each cell that is shown."""
-        return min(len(self.policy.rules), SHOWN)
+        return len(self.cells)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Up to four panels side by side."""
+        return -(-self.panels // COLUMNS), min(self.panels, COLUMNS)
 
     @property
     def size(self) -> tuple[float, float]:
-        """Panels side by side."""
-        return (1.0 + 3.0 * self.panels, 3.6) if self.panels > 1 else (5.2, 4.2)
+        """As large as the panels."""
+        rows, columns = self.grid
+        return (1.0 + 3.0 * columns, 0.6 + 3.0 * rows) if self.panels > 1 else (5.2, 4.2)
 
     def chances(self, cell: int, proba: FloatArray) -> FloatArray:
         """Return the probability of each decision at given probabilities, in one cell."""
@@ -68,20 +82,26 @@ class RegionsDisplay(PolicyDisplay):
         return self.policy.decision_proba(proba, columns)
 
     def describe(self) -> str:
-        """Return how much of all probabilities each decision takes, in the first cell."""
-        points = _line() if self.policy.axes.n == 2 else _triangle()[0]
-        texts = []
-        for cell in range(self.panels):
-            shares = self.chances(cell, points).mean(axis=0)
-            told = ", ".join(f"{d} {s:.0%}" for d, s in zip(self.policy.axes.decisions, shares, strict=True))
-            texts.append(f"{self._name(cell)}: {told}" if len(self.policy.rules) > 1 else told)
-        return "Part of all possible probabilities at which each decision is taken. " + "; ".join(texts) + "."
+        """Return at which part of all probabilities each decision is taken, in each cell, and where most and least."""
+        decisions, texts = self.policy.axes.decisions, []
+        for cell in self.cells:
+            told = ", ".join(f"{d} {s:.0%}" for d, s in zip(decisions, self.parts[cell], strict=True))
+            texts.append(f"{self._name(cell)}: {told}" if len(self.parts) > 1 else told)
+        ends = []
+        for j, decision in enumerate(decisions if len(self.parts) > 1 else ()):
+            most, least = int(self.parts[:, j].argmax()), int(self.parts[:, j].argmin())
+            if self.parts[most, j] - self.parts[least, j] > 5e-3:
+                ends.append(f" {decision} most in {self._name(most)}, least in {self._name(least)}.")
+        hidden = len(self.parts) - self.panels
+        more = f"; and {count(hidden, 'cell')} between these" if hidden else ""
+        start = "Part of all possible probabilities at which each decision is taken. "
+        return f"{start}{'; '.join(texts)}{more}.{''.join(ends)}"
 
     def _name(self, cell: int) -> str:
         return ", ".join(map(str, self.policy.axes.cells.values[cell]))
 
     def _draw(self, axes: Any, style: Style) -> None:
-        for cell, ax in enumerate(axes):
+        for cell, ax in zip(self.cells, axes, strict=True):
             (self._line if self.policy.axes.n == 2 else self._triangle)(ax, cell, style)
             if len(self.policy.rules) > 1:
                 ax.set_title(plain(self._name(cell)))

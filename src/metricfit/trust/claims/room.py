@@ -141,8 +141,8 @@ def _smooth_by_row(
     seen = Evidence(rows.axes, cells[inside], rows.labels[inside], decided.chances[inside], w, w**2)
     pieces = taken_apart(claim.metric, seen)
     each = np.zeros(len(rows))
-    each[inside] = pieces.influences[int(np.argmax(pieces.values))] * w * (len(rows) / w.sum())
-    return each if (claim.sense == ">=") == (pieces.sign > 0) else -each
+    each[inside] = pieces.largest * w * (len(rows) / w.sum())
+    return each if claim.sense == ">=" else -each
 
 
 def room_of(claim: Claim, confusion: Confusion) -> float:

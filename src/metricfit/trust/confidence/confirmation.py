@@ -26,6 +26,7 @@ from metricfit.intervals import estimate
 from metricfit.messages import count
 from metricfit.methods.base import NEVER, Deadline
 from metricfit.metrics.constraint import Constraint
+from metricfit.metrics.verdicts import spelt_out
 from metricfit.problem import Problem
 from metricfit.trust.claims.claim import claims
 from metricfit.trust.claims.p_values import Tested, p_value
@@ -82,7 +83,7 @@ class Confidence:
             found = f"{c.estimate:.3f} " + (
                 "expected" if self.folds else f"there, at the worst {c.bound:.3f}"
             )
-            lines.append(f"  {c.name}: {found}, margin {c.margin:.3f}{about}")
+            lines.append(f"  {spelt_out(c.name)}: {found}, margin {c.margin:.3f}{about}")
         return "\n".join(lines)
 
 
