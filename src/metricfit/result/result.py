@@ -17,6 +17,7 @@ from metricfit.methods.base import Record, Status
 from metricfit.metrics import Metric, accuracy
 from metricfit.policy import Policy
 from metricfit.policy.provenance import plain
+from metricfit.policy.wording import in_words
 from metricfit.problem import Problem
 from metricfit.result.groups import Groups, group_frame
 from metricfit.result.notebook import html
@@ -67,7 +68,9 @@ class Result:
     confidence : Confidence or None
         How each constraint was confirmed on held-out rows, if ``confidence`` was asked for.
     deterministic : Deterministic or None
-        What ``randomize="never"`` achieves; None if the policy has only one rule per cell anyway.
+        What the single rule of each cell achieves on the fitted rows, which ``randomize="never"`` and exports use:
+        ``value``, ``loss`` beside the mixture, ``constraints``, ``violation``. None if the policy has only one rule per
+        cell anyway.
     origin : Origin or None
         The problem and the rows that it was solved on, for `report` and pictures. It is not pickled, so that a saved
         result does not contain the data.
@@ -131,6 +134,11 @@ class Result:
     def feasible(self) -> bool:
         """Whether all constraints hold on the fitted rows."""
         return all(record.kept for record in self.constraints)
+
+    @property
+    def rule_in_words(self) -> list[str]:
+        """What the policy decides, as lines of text; none for models that were trained anew."""
+        return in_words(self.policy) if isinstance(self.policy, Policy) else []
 
     def to_frame(self) -> Any:
         """Return the constraints as a pandas frame, one row each."""
@@ -242,6 +250,9 @@ class Result:
             holds = "holds" if c.kept else f"VIOLATED by {c.violation:.3g}"
             outlook = "" if new is None else f", {new.outlook}"
             lines.append(f"  {c.name}: {c.shown}, {holds}, price {c.price_shown}{_on_new_rows(new)}{outlook}")
+        if self.deterministic is not None:
+            lines.append(f"  one rule per cell (randomize='never', exports): {self.deterministic}")
+        lines += [f"  decides {line}" for line in self.rule_in_words]
         if self.expected is not None and self.expected.note:
             lines.append(f"  new rows: {self.expected.note}")
         elif self.expected_note:

@@ -15,9 +15,9 @@ from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
 from metricfit.result import Calibrated, Origin, Result, constraint_records
-from metricfit.solving.answer import alone_of, with_single
 from metricfit.solving.auto import answer_of
 from metricfit.solving.provenance import judge_of, provenance_of
+from metricfit.solving.single_rule import alone_of, seen_by, with_single
 from metricfit.trust.disagreement import warn_if_labels_disagree, warn_if_refuted
 
 DEFAULTS = Options()
@@ -57,7 +57,8 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     policy: Policy | ModelPolicy = answer.model_policy() if answer.by_models else answer.plugin_policy()
     alone = None
     if options.derandomise and isinstance(policy, Policy):
-        policy, alone = with_single(program, walk.oracle, policy)
+        left = walk.budget.max_seconds - walk.budget.seconds
+        policy, alone = with_single(program, walk.oracle, policy, seen_by(answer), left)
     tensor = answer.tensor()
     result = Result(
         policy=cast(Policy, policy),  # a ModelPolicy has the same interface, on features
