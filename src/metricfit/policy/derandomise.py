@@ -36,8 +36,6 @@ from metricfit.types import FloatArray
 POINTS, ZOOMS, SWEEPS = 13, 2, 2
 # How many pairs of rules are searched between, in a cell of many rules, and how many of these more finely.
 WAYS, ZOOMED = 12, 3
-# A rule that loses no more of the mixture's value than this is not improved any further.
-NEGLIGIBLE = 1e-4
 
 
 def deterministic(
@@ -78,16 +76,13 @@ def deterministic(
         return [None] * len(mixtures), None
     choice = Choice(program, rows, soft, mixtures)
     first = list(choice.losses)
-    broken, value = choice.rank  # of the mixtures
     choice.between_rules()
     starts = [np.stack(choice.losses), *seen]
     choice.clear_of_ties()
-    for start in seen:
-        choice.prefer(start)
     for start in starts:
-        if improved is None or choice.rank <= (broken, value + NEGLIGIBLE):
-            break
-        choice.prefer(improved(start))
+        choice.prefer(start)
+        if improved is not None:
+            choice.prefer(improved(start))
     # What a cell with one rule chose is that rule itself, unless near ties had to be cleared.
     alone = [
         None if len(weights) == 1 and np.array_equal(loss, only) else loss

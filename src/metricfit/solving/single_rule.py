@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from metricfit.methods.base import Budget, Exhausted, Walk
-from metricfit.methods.search.coordinate import CLOSING, CONSTRAINED, polish
+from metricfit.methods.search.coordinate import CLOSING, Stage, polish
 from metricfit.methods.search.merit import FIRST, merits
 from metricfit.methods.search.profile import Profile
 from metricfit.oracles.base import OracleBase
@@ -22,6 +22,9 @@ from metricfit.types import FloatArray
 
 # How many rules of a search are started from, those of the answer's mixture among them.
 STARTS = 4
+# The sweeps over its weights: violations cost little at first, because two moves that help together may each break a
+# limit. With only two such stages, mean values on 31 generated problems are lower by .004.
+STAGES = (*(Stage(1, None, toll) for toll in (2.0, 2.0, 4.0, 8.0, 16.0)), *CLOSING)
 # With more decisions no weights are scanned: that takes long and overfits.
 MOST_DECISIONS = 32
 
@@ -73,7 +76,7 @@ def _improvement(program: Program, oracle: OracleBase, seconds: float) -> Callab
     def improved(loss: FloatArray) -> FloatArray:
         first = len(walk.vertices)
         with suppress(Exhausted):
-            for _ in polish(program, walk, profile, walk.ask(loss), (*CONSTRAINED, *CLOSING)):
+            for _ in polish(program, walk, profile, walk.ask(loss), STAGES):
                 pass
         found = walk.vertices[first:]
         if not found:
