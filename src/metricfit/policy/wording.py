@@ -162,10 +162,10 @@ def _scores(loss: FloatArray, layout: Layout, axes: Axes) -> str:
         :CLASSES
     ]:
         if named < 0:
-            parts.append(f"{b:.4g} for {_text(label)}")
+            parts.append(f"{b:.3g} for {_text(label)}")
         else:
             parts.append(
-                f"{a:.4g} p({_text(label)})" + (f" {'-' if b < 0 else '+'} {abs(b):.4g}" if b else "")
+                f"{a:.3g} p({_text(label)})" + (f" {'-' if b < 0 else '+'} {abs(b):.3g}" if b else "")
             )
     more = f" and {axes.k - CLASSES} more" if axes.k > CLASSES else ""
     return f"the largest of {', '.join(parts)}{more}"

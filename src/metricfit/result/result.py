@@ -137,8 +137,14 @@ class Result:
 
     @property
     def rule_in_words(self) -> list[str]:
-        """What the policy decides, as lines of text; none for models that were trained anew."""
-        return in_words(self.policy) if isinstance(self.policy, Policy) else []
+        """What the policy decides, as lines of text; none for models that were trained anew.
+
+        Of two classes these are the thresholds of all rules, else the weights of the single rule of each cell.
+        """
+        if not isinstance(self.policy, Policy):
+            return []
+        mixed = self.deterministic is not None and self.policy.axes.n > 2
+        return [f"(as one rule per cell) {line}" for line in in_words(self.policy, "never")] if mixed else in_words(self.policy)
 
     def to_frame(self) -> Any:
         """Return the constraints as a pandas frame, one row each."""
