@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import textwrap
 from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from typing import Any
 
-from metricfit.commands.errors import DONE
+import numpy as np
+
+from metricfit.commands.arguments.outputs import add_force, check_output
+from metricfit.commands.errors import DONE, DataError, blamed_on
 from metricfit.commands.terminal import summary
 from metricfit.data.confusion import Confusion
 from metricfit.metrics import accuracy
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.policy import Policy
+from metricfit.policy import file as policy_file
 from metricfit.problem import Problem
 from metricfit.report.expected import of_policy
 from metricfit.result import Result
@@ -19,6 +25,7 @@ from metricfit.result.most_probable import of_most_probable
 from metricfit.solving import solve, with_expected
 
 ROWS, FITTED = 40_000, 20_000
+TABLES = ("scores.csv", "new.csv")
 OBJECTIVE, LIMIT = "g_mean", "coverage('legit') >= 0.9"
 
 #: The same example in Python, with the same data and model, which gives the same numbers.
@@ -70,23 +77,47 @@ class Demo:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Declare no arguments: the data are generated."""
+    """Declare the arguments; the data are generated."""
+    parser.add_argument(
+        "--save",
+        metavar="FOLDER",
+        help="also write the payments as tables of scores: FOLDER/scores.csv, those to fit, and FOLDER/new.csv",
+    )
+    add_force(parser)
 
 
 def run(options: Namespace) -> int:
     """Run the demo and print its results."""
+    paths = [] if options.save is None else [os.path.join(options.save, name) for name in TABLES]
+    for path in paths:
+        check_output(path, force=options.force, option="--save")
     print(
         f"{ROWS:,} generated payments: legit ones, and three rare kinds that somebody should act on.\n"
         "A gradient boosting model gives probabilities. The team can act on 100 of 1,000 payments.\n"
         "Which ones, so that every kind is found?\n"
     )
-    print(report(compute()))
+    demo = compute()
+    print(report(demo))
+    for path, half in zip(paths, (demo.fitted, demo.held_out), strict=False):
+        with blamed_on(DataError, f"--save {options.save}: "):
+            _save(path, half)
+    if paths:
+        print(f"\nThe scores are in {' and '.join(paths)}.")
     return DONE
+
+
+def _save(path: str, half: Half) -> None:
+    """Write a table of scores: label and probabilities."""
+    import pandas as pd
+
+    rows = half.oracle.rows
+    labels = np.array(rows.axes.classes)[rows.labels]
+    table = pd.DataFrame(rows.proba, columns=[f"p_{name}" for name in rows.axes.classes]).round(6)
+    policy_file.write(path, table.assign(y=labels).to_csv(index=False).encode())
 
 
 def compute() -> Demo:
     """Fit the base model on one half of the data, and a policy on its cross-fitted probabilities."""
-    import numpy as np
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 
@@ -112,20 +143,23 @@ def report(demo: Demo) -> str:
     (record,), (new,) = result.constraints, expected.constraints
     held_out = demo.held_out.policy(result.policy)
     rule = "-" * 96
-    bound = f"no classifier exceeds {summary.bound_text(result)}" if result.certified else "none claimed"
+    assert result.certified  # the calibrated answer is preferred here, which has a proof
     return "\n".join(
         [
             f"{summary.problem_text(demo.problem)}\n",
             _sides(demo),
             "",
             f"  {record.name}",
-            f"    {record.shown[:5]} on the payments to fit, {demo.problem.constraints[0].metric(held_out):.3f} on the held-out "
-            f"ones; on new ones expect {summary.interval_text(new)}, {new.outlook}",
-            f"  {demo.problem.objective}",
-            f"    {result.value:.3f} by calibrated probabilities; on new payments expect {summary.interval_text(expected)}",
-            f"  price: to act on 10 more of 1,000 payments adds about {0.01 * record.price:.3f} to {demo.problem.objective}",
-            f"  proven: if the calibrated probabilities are right, {bound}",
-            *(f"  decides {line}" for line in result.rule_in_words),
+            f"    fit {record.value:.3f}, expect {summary.interval_text(new)} on new payments, held out "
+            f"{demo.problem.constraints[0].metric(held_out):.3f}: {new.outlook}",
+            f"  {demo.problem.objective}, by calibrated probabilities",
+            f"    fit {result.value:.3f}, expect {summary.interval_text(expected)} on new payments",
+            f"    proven: if the calibrated probabilities are right, no classifier exceeds {result.bound:.4f}",
+            f"    price: to act on 10 more of 1,000 payments adds about {0.01 * record.price:.3f}",
+            *(
+                textwrap.fill(f"decides {line}", 96, initial_indent="  ", subsequent_indent="    ")
+                for line in result.rule_in_words
+            ),
             f"\nThe same in Python:\n{rule}\n{CODE}{rule}",
         ]
     )
@@ -134,7 +168,9 @@ def report(demo: Demo) -> str:
 def _sides(demo: Demo) -> str:
     """Return what is found before and after, on both halves, in the same words; all by counted labels."""
     sides = [
-        side for half in (demo.fitted, demo.held_out) for side in (half.argmax, half.policy(demo.result.policy))
+        side
+        for half in (demo.fitted, demo.held_out)
+        for side in (half.argmax, half.policy(demo.result.policy))
     ]
     found = [summary.rates(side) for side in sides]
     legit = sides[0].classes.index("legit")

@@ -144,7 +144,11 @@ class Result:
         if not isinstance(self.policy, Policy):
             return []
         mixed = self.deterministic is not None and self.policy.axes.n > 2
-        return [f"(as one rule per cell) {line}" for line in in_words(self.policy, "never")] if mixed else in_words(self.policy)
+        return (
+            [f"(as a single rule) {line}" for line in in_words(self.policy, "never")]
+            if mixed
+            else in_words(self.policy)
+        )
 
     def to_frame(self) -> Any:
         """Return the constraints as a pandas frame, one row each."""

@@ -54,7 +54,9 @@ class _Graph:
         try:
             import onnx
         except ImportError:
-            raise ValueError('export to ONNX needs the package onnx: pip install ".[onnx]" in a clone') from None
+            raise ValueError(
+                'export to ONNX needs the package onnx: pip install ".[onnx]" in a clone'
+            ) from None
         self.onnx = onnx
         self.nodes: list[Any] = []
         self.inputs: list[Any] = []
