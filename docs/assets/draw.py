@@ -122,7 +122,12 @@ def _capacity(axes: Any, shown: Demo, look: Style) -> None:
     x, y = zip(*sorted((1000 * (1 - point.level), point.result.value) for point in front), strict=True)
     axes.plot(x, y, color=look.bound, linewidth=2.5)
     axes.text(
-        x[-1], y[-1] + 0.015, "best possible, if the calibrated probabilities are right", color=look.bound, ha="right", va="bottom"
+        x[-1],
+        y[-1] + 0.015,
+        "best possible, if the calibrated probabilities are right",
+        color=look.bound,
+        ha="right",
+        va="bottom",
     )
     objective, legit = shown.problem.objective, shown.held_out.argmax.classes.index("legit")
     for confusion, name, colour in (
