@@ -163,6 +163,9 @@ def test_more_classes_are_told_by_weights_and_offsets():
         "the largest of 1 p(a), 2 p(b), 4 p(c) for 50 % of the rows; "
         "or the largest of 1 p(a) - 0.25, 1 p(b), 1 p(c) - 0.25 for 50 % of the rows"
     ]
+    calibration = Calibration("bias", [[0, 0.5, 1.0]])
+    known = Policy(axes, "diagonal", [[Rule(1, [[-1, -2, -4], [0, 0, 0]])]], calibration=calibration)
+    assert in_words(known) == ["the largest of 1 p(a), 2 p(b), 4 p(c) (calibrated)"]
     # The words decide as the policy does.
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 1000)
     alone = Policy(axes, "diagonal", [[Rule(1, policy.rules[0][1].loss)]])

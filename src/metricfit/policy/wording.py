@@ -49,7 +49,8 @@ def in_words(policy: Policy, randomize: str = "hash") -> list[str]:
         for cell, rules, alone in cells:
             used = [(rule.weight, rule.loss) for rule in rules if rule.weight]
             used = [(1.0, rules[alone].loss)] if randomize == "never" else used
-            told.append((cell, _mixed(used, policy.layout, axes)))
+            text = _mixed(used, policy.layout, axes)
+            told.append((cell, text if policy.calibration is None else f"{text} (calibrated)"))
         if policy.overall is not None:
             told += [((), " ".join(in_words(policy.overall, randomize)))]
     grouped: dict[str, list[tuple[Label, ...]]] = {}
