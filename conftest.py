@@ -26,6 +26,6 @@ def pytest_runtest_call(item):
         error = failure.exc_info[1]
         if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("metricfit"):
             pytest.skip(str(error))
-        if 'pip install "metricfit[' in str(error):
+        if 'pip install ".[' in str(error):
             pytest.skip(str(error))
         raise

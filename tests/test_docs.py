@@ -32,7 +32,6 @@ EXCERPTS = [
 ]
 # Pages that would be worth little without a checked example.
 SHOWING = {
-    "README.md",
     "first-hour.md",
     "which-confusion.md",
     "which-constraint.md",

@@ -43,7 +43,7 @@ def test_every_script_is_on_the_page():
 def test_examples_run_and_print_what_the_page_shows(script, tmp_path):
     package = NEEDED.get(script.stem)
     if package is not None and find_spec(package) is None:
-        pytest.skip(f'{package} is not installed: pip install "metricfit[examples]"')
+        pytest.skip(f'{package} is not installed: pip install ".[examples]"')
     # Without the data sets, so that every machine runs the same.
     env = {name: value for name, value in os.environ.items() if name != "METRICFIT_DATA"}
     paths = [str(Path(mf.__file__).parents[1]), env.get("PYTHONPATH", "")]

@@ -20,6 +20,12 @@ FROM_ROOT = {"index.md": "README.md", "changelog.md": "CHANGELOG.md", "contribut
 PAGES = {source: page for page, source in FROM_ROOT.items()}
 FORMULA = re.compile(r'<span class="arithmatex">\\\((.+?)\\\)</span>', re.DOTALL)
 
+# A picture with a variant for the dark: on the site the reader's choice of colours decides, not the browser's.
+PICTURE = re.compile(
+    r'<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img width="\d+" alt="([^"]+)" src="([^"]+)">\s*</picture>',
+    re.DOTALL,
+)
+
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that stand at the root of the repository."""
@@ -42,6 +48,7 @@ def on_page_content(content: str, **_: Any) -> str:
 
 
 def _links_from_docs(text: str) -> str:
+    text = PICTURE.sub(r'![\2](\3#only-light){ width="560" }\n![\2](\1#only-dark){ width="560" }', text)
     text = re.sub(r"\]\(docs/", "](", text)
     for source, page in PAGES.items():
         text = text.replace(f"]({source})", f"]({page})")

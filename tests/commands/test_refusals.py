@@ -359,7 +359,7 @@ def test_without_pyarrow(frame, tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert [line.count('pip install "metricfit[io]"') for line in done.stderr.splitlines()] == [1, 1]
+    assert [line.count('pip install ".[io]"') for line in done.stderr.splitlines()] == [1, 1]
     assert written(tmp_path) == ["decisions.csv", "policy.json"]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ import metricfit as mf
 from metricfit.data.layout import shape_of, statistic
 from metricfit.oracles import Rows
 from metricfit.policy.cell_rows import Cell
-from metricfit.policy.derandomise import POINTS, WAYS, ZOOMED, ZOOMS, _best, deterministic
+from metricfit.policy.derandomise import POINTS, WAYS, ZOOMED, ZOOMS, _best
 from metricfit.problem import Problem
 
 
@@ -85,42 +83,6 @@ def test_few_different_probabilities_keep_the_limit_first():
     assert result.deterministic.loss >= 0
 
 
-@pytest.mark.parametrize("blind", [False, True])
-def test_moves_count_the_rows_that_change(blind):
-    """What a move adds to u, counted by the rows that it changes, is what deciding all rows again gives."""
-    proba, y, group = problem(2)
-    n = proba.shape[1]
-    if blind:
-        joint = np.stack([proba * 0.3, proba * 0.7], axis=1)
-        rows = Rows.of(joint, y, sensitive_features=group % 2, blind=True)
-    else:
-        rows = Rows.of(proba, y)
-    program = Problem.of("g_mean", [mf.recall(0) >= 0.5]).bind(rows.axes, rows.margins())
-    losses = np.random.default_rng(0).random((2, *shape_of(program.layout, program.axes)[1:]))
-    cell = Cell(program, rows, False, 0, losses)
-    moves, changes = cell.moves(losses[0])
-    _, before = cell.moved(losses[0], 0, 0.0)
-    assert len(moves) == len(changes) > 3 * n
-    assert (
-        np.count_nonzero(np.abs(changes).max(axis=1)) > len(moves) / 2
-    )  # rows wrong before and after add nothing
-    for (column, step), change in zip(moves, changes, strict=True):
-        _, after = cell.moved(losses[0], column, step)
-        np.testing.assert_allclose(after - before, change, atol=1e-12)
-
-
-def test_equally_near_rows_change_together():
-    proba = np.repeat([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]], [5, 40, 5], axis=0)
-    rows = Rows.of(proba, np.arange(50) % 2)
-    program = Problem.of("accuracy").bind(rows.axes, rows.margins())
-    loss = np.array([[-1.0, -1.0], [0.0, 0.0]])
-    cell = Cell(program, rows, False, 0, loss[None])
-    made = {int(cell.every.decided(cell.moved(loss, *move)[0][None]).sum()) for move in cell.moves(loss)[0]}
-    assert made == {
-        45
-    }  # the 40 in the middle follow the 5 that are decided so; no other set of rows has an end
-
-
 @pytest.mark.parametrize("layout", ["diagonal", "full"])
 @pytest.mark.parametrize("soft", [False, True])
 def test_a_cell_adds_what_its_confusion_says(layout, soft):
@@ -164,35 +126,3 @@ def test_a_mixture_of_many_rules_is_searched_between_a_few_pairs():
     ends = (losses / np.linalg.norm(losses.reshape(20_000, -1), axis=1)[:, None, None])[:, 0, 0]
     partners = [s for s in order if s > order[0]][:WAYS]
     assert found[0, 0] == pytest.approx(min(ends[order[0]], ends[partners].min()))
-
-
-def test_moves_of_many_classes_take_little_memory():
-    """What 300 classes times 300 decisions change took 2.6 GB, and two minutes."""
-    random = np.random.default_rng(0)
-    proba, y = random.dirichlet(np.ones(300), 900), np.arange(900) % 300
-    rows = Rows.of(proba, y)
-    for metric, few in (("g_mean", False), ("cohen_kappa", True)):  # hits and shares; the whole matrix
-        program = Problem.of(metric).bind(rows.axes, np.full((1, 300), 1 / 300))
-        losses = random.normal(size=(2, *shape_of(program.layout, program.axes)[1:]))
-        cell = Cell(program, rows, False, 0, losses)
-        tracemalloc.start()
-        moves, changes = cell.moves(losses[0])
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert len(moves) == len(changes)
-        assert (not moves) == (few and program.layout == "full")
-        assert peak < 2e8
-
-
-@pytest.mark.parametrize("sampled", [True, False])
-def test_labels_of_a_sample_do_not_move_columns(sampled):
-    """The single rule of a sample lies between two rules of the mixture; with all labels its columns are moved."""
-    proba, y, _ = problem(2)
-    rows = Rows.of(proba, y, classes=range(proba.shape[1]))
-    program = Problem.of("g_mean").bind(rows.axes, np.bincount(y)[None] / y.size)
-    losses = np.zeros((2, 2, rows.axes.k))
-    losses[:, 0], losses[1, 0, 0] = -1.0, -2.5
-    (loss,), _ = deterministic(program, rows, False, [(np.array([0.5, 0.5]), losses)], sampled)
-    ends = np.array([one / np.linalg.norm(one) for one in losses])
-    share = np.linalg.lstsq(ends.reshape(2, -1).T, loss.ravel(), rcond=None)[0]
-    assert np.allclose(np.tensordot(share, ends, 1), loss, atol=1e-6) == sampled

@@ -75,6 +75,8 @@ def run(options: Namespace) -> int:
             f"  {mixed} of {count(len(policy.rules), 'cell')} {'mixes' if mixed == 1 else 'mix'} rules; the export has "
             f"a single rule for {'it' if mixed == 1 else 'each of them'}"
         )
+    for line in policy.deterministic.about:
+        print(f"  {line}")
     return DONE
 
 

@@ -166,13 +166,21 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
         f"  status  {result.status}: {words.STATUS[result.status]}\n"
         f"  effort  {count(result.n_oracle_calls, 'oracle call')} (looks at the rows), {result.seconds:.2f} s, "
         f"method {result.method}\n"
-        f"  policy  {count(policy.n_rules, 'rule')}, written to {options.out}",
+        f"  policy  {count(policy.n_rules, 'rule')}, written to {options.out}{_decides(result)}",
         "To decide the rows of a table with the same columns:\n"
         f"  metricfit apply {quote(options.out)} {quote(options.scores)} "
         f"--proba-prefix {quote(options.proba_prefix)} --out decisions.csv",
         "" if options.report is None else f"The report is in {options.report}",
     ]
     show(*blocks)
+
+
+def _decides(result: Result) -> str:
+    """Return lines that say what a policy decides, and what its single rules lose."""
+    told = [f"  decides {line}" for line in result.rule_in_words]
+    if result.deterministic is not None:
+        told.append(f"  exports have one rule per cell: {result.deterministic}")
+    return "".join(f"\n{line}" for line in told)
 
 
 def _prices(problem: Problem, result: Result, about: bool) -> str:

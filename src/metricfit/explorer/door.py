@@ -16,7 +16,7 @@ from metricfit.problem import ConstraintLike, ObjectiveLike, Problem
 if TYPE_CHECKING:
     from metricfit.explorer.server import Explorer
 
-NEEDED = 'the explorer needs Starlette and uvicorn: pip install "metricfit[explore]"'
+NEEDED = 'the explorer needs Starlette and uvicorn: pip install ".[explore]" in a clone'
 
 
 @renamed(confusion="counting")

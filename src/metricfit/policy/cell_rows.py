@@ -1,4 +1,4 @@
-"""The rows of one cell: what rules decide on them, what that adds to u, and what small moves of a rule change."""
+"""The rows of one cell: what rules decide on them, what that adds to u, and how a rule is moved clear of ties."""
 
 from __future__ import annotations
 
@@ -12,22 +12,15 @@ from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.kernels.counting import decide
-from metricfit.policy.near_ties import Margins, atoms, cheapest, has_near_ties
+from metricfit.policy.near_ties import Margins, has_near_ties
 from metricfit.problem import Program
-from metricfit.types import BoolArray, FloatArray, IntArray
+from metricfit.types import FloatArray, IntArray
 
-# How many rows a move of a column changes.
-MOVED = (1, 3, 10, 30, 100, 300)
-# No moves are tried if their tables had more entries, as with whole confusion matrices of more than 140 classes: 300
-# classes would take 2.6 GB.
-MOST_ENTRIES = 1 << 25
 # How many probabilities are decided in one call; in a cell of few rows the call takes longer than the work.
 BLOCK = 1 << 18
 
 # By how much limits are missed, then the value.
 Rank = tuple[float, float]
-# Moves of a rule, each a column and a step, and what each adds to u.
-Moves = tuple[list[tuple[int, float]], FloatArray]
 
 
 class Members:
@@ -114,51 +107,16 @@ class Cell:
         """Return what the cell adds to u under the rule of a loss between those of the cell."""
         return self.shares(loss[None])[0]
 
+    def added(self, loss: FloatArray) -> FloatArray:
+        """Return what the cell adds to u under the rule of any loss."""
+        return self._share(self.every.counted(self.every.decided(loss[None])))[0]
+
     def shares(self, losses: FloatArray) -> FloatArray:
         """Return what the cell adds to u under each of some rules, one in each row."""
         return self._share(self.differing.counted(self.differing.decided(losses)) + self.agreed)
 
     def _share(self, counted: FloatArray) -> FloatArray:
         return np.asarray((self.table @ counted.T).T)
-
-    def moves(self, loss: FloatArray) -> Moves:
-        """Return moves that change a few rows each.
-
-        A decision that gets cheaper is taken by the rows for which it was nearly the cheapest, one that gets dearer is
-        left by the rows for which another was nearly as cheap; so the rows that change are known without deciding all.
-        """
-        k, rows = self.axes.k, np.arange(len(self.every.weights))
-        if 2 * k * max(rows.size, len(MOVED) * self.height * k) > MOST_ENTRIES:
-            return [], np.zeros((0, self.table.shape[0]))
-        made, behind, slack, _ = self.every.margins(loss)
-        behind[rows, made] = np.inf
-        second = cheapest(behind)
-        # For each decision, how far rows are from taking it, and how far its own rows are from leaving it.
-        away = np.full((k, 2, rows.size), np.inf)
-        away[:, 0] = behind.T
-        away[made, 1, rows] = behind[rows, second]
-        order = _nearest(away)
-        near = np.take_along_axis(away, order, -1)
-        other = np.where(np.arange(2)[:, None] == 0, np.arange(k)[:, None, None], second[order])
-        ends, new = _changes(near, np.where(np.isfinite(near), slack[order, other], 0.0))
-        if not new.any():
-            return [], np.zeros((0, self.table.shape[0]))
-        column, side, count = np.nonzero(new)
-        last = ends[column, side, count]
-        steps = np.where(side == 0, -1, 1) * (near[column, side, last - 1] + near[column, side, last]) / 2
-        # A row belongs to the first number of changed rows that includes it, and thereby to all larger ones.
-        group = (ends[..., None] <= np.arange(order.shape[-1])).sum(axis=2)
-        *line, place = np.nonzero(group < ends.shape[-1])
-        which = line[0], line[1], group[*line, place]
-        row = order[*line, place]
-        taken = np.where(line[1] == 0, line[0], second[row])
-        change = np.zeros((*ends.shape, self.height, k))
-        for decision, sign in ((taken, 1.0), (made[row], -1.0)):
-            flat = np.ravel_multi_index((*which, decision), (*ends.shape, k))
-            added = _summed(flat, self.every.parts(row, decision), ends.size * k)
-            change += sign * added.reshape(*ends.shape, k, self.height).swapaxes(-1, -2)
-        counted = change.cumsum(axis=2)[new].reshape(last.size, self.table.shape[1])
-        return list(zip(column.tolist(), steps.tolist(), strict=True)), self._share(counted)
 
     def moved(self, loss: FloatArray, column: Any, step: float) -> tuple[FloatArray, FloatArray]:
         """Return a loss with a column (or several) moved, and what the cell then adds to u."""
@@ -194,34 +152,3 @@ class Cell:
 def _summed(place: IntArray, parts: FloatArray, size: int) -> FloatArray:
     """Return the sum of the rows of ``parts`` at each of ``size`` places."""
     return np.stack([np.bincount(place, column, size) for column in parts.T], axis=1, dtype=float)
-
-
-def _nearest(away: FloatArray) -> IntArray:
-    """Return the places, in ascending order, of what is nearest along the last axis: enough for all of `MOVED`."""
-    most = min(MOVED[-1] + 1, away.shape[-1])
-    if most < away.shape[-1]:
-        order: IntArray = np.argpartition(away, most - 1)[..., :most]
-    else:
-        order = np.broadcast_to(np.arange(most), away.shape)
-    return np.take_along_axis(order, np.argsort(np.take_along_axis(away, order, -1), kind="stable"), -1)
-
-
-def _changes(near: FloatArray, slack: FloatArray) -> tuple[IntArray, BoolArray]:
-    """Return numbers of rows that can change at once, rows that are equally near up to rounding together.
-
-    Parameters
-    ----------
-    near, slack : arrays
-        Distances in ascending order, where infinite ones never change, and the rounding of each.
-
-    Returns
-    -------
-    ends, new : arrays
-        A number of rows for each of `MOVED`, and which of them differ from the one before and leave a row unchanged.
-    """
-    counts = np.array([count for count in MOVED if count <= near.shape[-1]], np.int64)
-    atom = atoms(near, slack)
-    ends = (atom[..., None, :] <= atom[..., counts - 1, None]).sum(axis=-1)
-    new = ends < np.isfinite(near).sum(axis=-1, keepdims=True)
-    new[..., 1:] &= ends[..., 1:] != ends[..., :-1]
-    return ends, new

@@ -55,6 +55,10 @@ class RuleBook:
     ) -> IntArray:
         """Return the decision of each row as an index; see `Policy.decide`."""
         rule = self.table.start[cell] + self.table.rule_of(rows, cell, randomize, random_state, words)
+        return self.made_by(rows, cell, rule)
+
+    def made_by(self, rows: FloatArray, cell: IntArray, rule: IntArray) -> IntArray:
+        """Return the decision of each row under a given rule, a place among the rules of all cells."""
         if self.calibration is None:
             return self._applied(rows, rule)
         made: IntArray = np.empty(len(rows), dtype=np.intp)

@@ -9,8 +9,9 @@ are continuous, the counts change without jumps, and t is set so that constraint
 
 Rows on which all rules of a cell agree get the same decision for every t, so only the other rows are looked at.
 
-On counted labels the best t may miss the mixture's value slightly, because no rule between two others is optimal for
-these very labels. Then columns of L are moved, each time by just enough to change a few rows, as long as that helps.
+On counted labels the best t may miss the mixture's value, because no rule between two others is optimal for these very
+labels. So the rules that the search has met are candidates, too, and who calls says how a rule can be improved. Under a
+floor on a precision, and where many rows have equal probabilities, there may be no single rule as good as the mixture.
 
 Rows whose scores are equal up to rounding are decided alike, and no row is nearer to a tie than that: what a rule keeps
 here, its exports keep too. See `metricfit.policy.near_ties`.
@@ -18,14 +19,14 @@ here, its exports keep too. See `metricfit.policy.near_ties`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, islice, permutations
 
 import numpy as np
 
 from metricfit.data.rows import Rows
-from metricfit.policy.cell_rows import Cell, Moves, Rank
+from metricfit.policy.cell_rows import Cell, Rank
 from metricfit.policy.near_ties import has_near_ties
 from metricfit.problem import Program
 from metricfit.types import FloatArray
@@ -35,9 +36,6 @@ from metricfit.types import FloatArray
 POINTS, ZOOMS, SWEEPS = 13, 2, 2
 # How many pairs of rules are searched between, in a cell of many rules, and how many of these more finely.
 WAYS, ZOOMED = 12, 3
-# What a unit of violation costs in each round of moves: little at first, because two moves that help together may each
-# break a limit.
-TOLLS = (2.0, 2.0, 4.0, 8.0, 16.0, np.inf, np.inf)
 
 
 def deterministic(
@@ -45,7 +43,8 @@ def deterministic(
     rows: Rows,
     soft: bool,
     mixtures: list[tuple[FloatArray, FloatArray]],
-    sampled: bool = False,
+    seen: Sequence[FloatArray] = (),
+    improved: Callable[[FloatArray], FloatArray] | None = None,
 ) -> tuple[list[FloatArray | None], FloatArray | None]:
     """Return the loss of one rule for each cell, and their u; constraints come first, then the objective.
 
@@ -61,8 +60,10 @@ def deterministic(
         Whether rows count by their probabilities and not by their labels.
     mixtures : list of (weights, losses)
         For each cell the weights (R,) and the losses (R, s, k) of its rules.
-    sampled : bool
-        Whether the rows are a sample. Then no columns are moved: which label a single row has says little of the rest.
+    seen : sequence of arrays (cells, s, k)
+        Rules of all cells that the answer must not fall behind, such as the best one that a search has met.
+    improved : function, optional
+        Returns, for the rules of all cells, better ones or the same.
 
     Returns
     -------
@@ -74,16 +75,20 @@ def deterministic(
     if not _needed(program, rows, mixtures):
         return [None] * len(mixtures), None
     choice = Choice(program, rows, soft, mixtures)
-    start = list(choice.losses)
+    first = list(choice.losses)
     choice.between_rules()
+    starts = [np.stack(choice.losses), *seen]
     choice.clear_of_ties()
-    found, u = (choice.losses, choice.u) if soft or sampled else choice.with_moved_columns()
+    for start in starts:
+        choice.prefer(start)
+        if improved is not None:
+            choice.prefer(improved(start))
     # What a cell with one rule chose is that rule itself, unless near ties had to be cleared.
     alone = [
-        None if loss is first and len(weights) == 1 else loss
-        for loss, first, (weights, _) in zip(found, start, mixtures, strict=True)
+        None if len(weights) == 1 and np.array_equal(loss, only) else loss
+        for loss, only, (weights, _) in zip(choice.losses, first, mixtures, strict=True)
     ]
-    return alone, u
+    return alone, choice.u
 
 
 class Choice:
@@ -124,25 +129,16 @@ class Choice:
         for a, cell in enumerate(self.cells):
             self._take(a, *cell.cleared(self.losses[a], self._without(a), self._ranks))
 
-    def with_moved_columns(self) -> tuple[list[FloatArray], FloatArray]:
-        """Move columns of the rules as long as that helps; return the best rules, and their u."""
-        kept = self.rank, list(self.losses), self.u
-        listed: dict[int, tuple[FloatArray, Moves]] = {}  # the moves of each cell's rule, until it changes
-        for toll in TOLLS:
-            for a in self.mixed:
-                if a not in listed or listed[a][0] is not self.losses[a]:
-                    listed[a] = self.losses[a], self.cells[a].moves(self.losses[a])
-                moves, changes = listed[a][1]
-                if not moves:
-                    continue
-                tried = self._merits(self.u + changes, toll)
-                loss, share = self.cells[a].moved(self.losses[a], *moves[tried.index(min(tried))])
-                after = self._without(a) + share
-                if self._merits(after[None], toll) < self._merits(self.u[None], toll):
-                    self._take(a, loss, share)
-            if self.rank < kept[0]:
-                kept = self.rank, list(self.losses), self.u
-        return kept[1:]
+    def prefer(self, losses: FloatArray) -> None:
+        """Take the rules of a loss (cells, s, k), clear of ties, if they are better than those chosen so far."""
+        kept = self.losses, self.shares, self.u
+        rank, self.losses, self.shares = self.rank, list(self.losses), list(self.shares)
+        for a, (cell, loss) in enumerate(zip(self.cells, losses, strict=True)):
+            self._take(a, loss, cell.added(loss))
+        if self.rank < rank:
+            self.clear_of_ties()
+        if not self.rank < rank:
+            self.losses, self.shares, self.u = kept
 
     @property
     def rank(self) -> Rank:
@@ -163,15 +159,6 @@ class Choice:
     def _ranks(self, points: FloatArray) -> list[Rank]:
         missed, value = self.program.violations(points), self.program.objective.value(points)[:, 0]
         return list(zip(np.where(missed > 1e-9, missed, 0.0).tolist(), value.tolist(), strict=True))
-
-    def _merits(self, points: FloatArray, toll: float) -> list[Rank]:
-        """Return ranks in which a violation has a price; with an infinite one, the usual ranks."""
-        if np.isinf(toll):
-            return self._ranks(points)
-        broken = np.maximum(self.program.violations(points), 0.0)
-        return [
-            (0.0, merit) for merit in (self.program.objective.value(points)[:, 0] + toll * broken).tolist()
-        ]
 
 
 def _needed(program: Program, rows: Rows, mixtures: list[tuple[FloatArray, FloatArray]]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metricfit.data.axes import Axes
-from metricfit.data.layout import Layout, expand, shape_of
+from metricfit.data.layout import Layout, expand
 from metricfit.policy.row_hash import UInt64Array, salt_of, uniform, uniform_of_keys
 from metricfit.types import FloatArray, IntArray, Label
 
@@ -190,10 +190,20 @@ def losses_for(
 
 def _translate(loss: FloatArray, layout: Layout, axes: Axes) -> FloatArray | None:
     """Return a loss in the other layout, or None if that cannot express it."""
-    if layout == "full":
-        return expand(loss, "diagonal", axes)
+    return expand(loss, "diagonal", axes) if layout == "full" else diagonal_of(loss, axes)
+
+
+def diagonal_of(loss: FloatArray, axes: Axes) -> FloatArray | None:
+    """Return losses (cells, n, k) in the diagonal layout, or None if it cannot express them.
+
+    Examples
+    --------
+    >>> diagonal_of(np.array([[[0.0, 1.0], [5.0, 0.0]]]), Axes(("no", "yes")))[0]
+    array([[-5., -1.],
+           [ 5.,  1.]])
+    """
     columns = np.arange(axes.k)
-    made = np.zeros(shape_of("diagonal", axes))
-    made[:, 1] = loss[:, (axes.match + 1) % axes.n, columns]  # the entry of some class that j does not name
-    made[:, 0] = np.where(axes.match >= 0, loss[:, axes.match, columns] - made[:, 1], 0.0)
+    other = loss[:, (axes.match + 1) % axes.n, columns]  # the entry of some class that j does not name
+    own = np.where(axes.match >= 0, loss[:, axes.match, columns] - other, 0.0)
+    made = np.stack([own, other], axis=1)
     return made if np.allclose(expand(made, "diagonal", axes), loss, rtol=1e-9, atol=0.0) else None

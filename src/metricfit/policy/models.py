@@ -225,5 +225,5 @@ def _skops() -> Any:
     try:
         import skops.io
     except ImportError:
-        raise ValueError('saving models needs skops: pip install "metricfit[io]"') from None
+        raise ValueError('saving models needs skops: pip install ".[io]" in a clone') from None
     return skops.io

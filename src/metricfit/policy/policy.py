@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, get_args
 
@@ -25,9 +25,14 @@ from metricfit.policy.document import check_provenance, document_of, parts_of
 from metricfit.policy.export import DeterministicRule, Exportable
 from metricfit.policy.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
 from metricfit.policy.row_hash import cell_keys, key_words
+from metricfit.policy.thresholds import Threshold, thresholds_of
+from metricfit.policy.wording import in_words, of_single
 from metricfit.types import FloatArray, IntArray
 
 __all__ = ["Policy", "PolicyFileError", "Rule"]
+
+#: The attribute values in a frame of thresholds that stand for all values which the policy does not know.
+OTHER = "any other"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -246,12 +251,66 @@ class Policy(Exportable):
         """
         return losses_for(self.axes, self.layout, self.rules, axes, layout)
 
+    def thresholds(self, randomize: str = "hash") -> Any:
+        """Return, for two classes, from which probability of the second one on each decision is made.
+
+        Parameters
+        ----------
+        randomize : {"hash", "draw", "never"}, default="hash"
+            Of which rules: those of the mixtures, or with ``"never"`` the one of each cell that decides alone.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The index names the cell. There is a row for each rule of a mixture (and for each further decision, if there
+            are more than two), with the columns
+
+            - ``decision``: what is decided from the threshold on; the other decision below it;
+            - ``share``: the share of the cell's rows that get the rule;
+            - ``threshold``: a probability as the model gives it; 0 if the decision is always made, infinite if never;
+            - ``calibrated``: the same after the policy's calibration.
+
+            A row ``[1 - p, p]`` in double precision gets the decision exactly if p is at least the threshold. Rows of
+            unknown attribute values, if they are decided, come last.
+
+        Raises
+        ------
+        ValueError
+            If there are not two classes, or if the policy is blind, so that it decides by pairs of group and class.
+
+        Examples
+        --------
+        >>> policy = Policy(Axes(("no", "yes")), "full", [[Rule(0.25, [[0, 1], [1, 0]]), Rule(0.75, [[0, 1], [3, 0]])]])
+        >>> policy.thresholds()
+          decision  share  threshold  calibrated
+        0      yes   0.25       0.50        0.50
+        1      yes   0.75       0.25        0.25
+        """
+        import pandas as pd
+
+        if randomize not in RANDOMIZE:
+            raise ValueError(unknown("randomize", randomize, RANDOMIZE))
+        found, names = self.cuts(randomize), list(self.axes.cells.names)
+        columns = ["decision", "share", "threshold", "calibrated"]
+        frame = pd.DataFrame([one[1:] for one in found], columns=columns)
+        if not names:
+            return frame
+        cells = [one.cell or (OTHER,) * len(names) for one in found]
+        frame.index = pd.MultiIndex.from_tuples(cells, names=names)
+        return frame if len(names) > 1 else frame.set_axis(frame.index.get_level_values(0))
+
+    def cuts(self, randomize: str = "hash") -> list[Threshold]:
+        """Return `thresholds` as a list, without pandas; those for rows of unknown values have an empty cell."""
+        beyond = [] if self.overall is None else self.overall.cuts(randomize)
+        return thresholds_of(self.axes, self._rule_book, randomize) + beyond
+
     @property
     def deterministic(self) -> DeterministicRule:
         """The rule of ``randomize="never"``, in the form that exports start from."""
         alone = [mixture[index].loss for mixture, index in zip(self.rules, self.single, strict=True)]
         beyond = None if self.overall is None else self.overall.deterministic
-        return DeterministicRule.of(self.axes, self.layout, alone, self.calibration, beyond)
+        rule = DeterministicRule.of(self.axes, self.layout, alone, self.calibration, beyond)
+        return replace(rule, about=(*of_single(self.provenance), *in_words(self, "never")))
 
     def evaluate(
         self,

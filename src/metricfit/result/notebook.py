@@ -44,6 +44,8 @@ def html(result: Result) -> str:
             f"{result.status}; {count(result.n_oracle_calls, 'oracle call')}, {result.seconds:.2f} s, {result.method}",
         ],
         ["policy", count(result.policy.n_rules, "rule")],
+        *([] if result.deterministic is None else [["one rule per cell", str(result.deterministic)]]),
+        *(["decides", line] for line in result.rule_in_words),
     ]
     parts = [f"<p><strong>{escape(spelt_out(result.problem))}</strong></p>", _table(None, facts)]
     if result.constraints:

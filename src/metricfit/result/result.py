@@ -19,6 +19,7 @@ from metricfit.metrics.few_rows import ThinRate
 from metricfit.metrics.verdicts import spelt_out
 from metricfit.policy import Policy
 from metricfit.policy.provenance import plain
+from metricfit.policy.wording import in_words
 from metricfit.problem import Problem
 from metricfit.result.groups import Groups, group_frame
 from metricfit.result.notebook import html
@@ -72,7 +73,9 @@ class Result:
     confidence : Confidence or None
         How each constraint was confirmed on held-out rows, if ``confidence`` was asked for.
     deterministic : Deterministic or None
-        What ``randomize="never"`` achieves; None if the policy has only one rule per cell anyway.
+        What the single rule of each cell achieves on the fitted rows, which ``randomize="never"`` and exports use:
+        ``value``, ``loss`` beside the mixture, ``constraints``, ``violation``. None if the policy has only one rule per
+        cell anyway.
     origin : Origin or None
         The problem and the rows that it was solved on, for `report` and pictures. It is not pickled, so that a saved
         result does not contain the data.
@@ -137,6 +140,21 @@ class Result:
     def feasible(self) -> bool:
         """Whether all constraints hold on the fitted rows."""
         return all(record.kept for record in self.constraints)
+
+    @property
+    def rule_in_words(self) -> list[str]:
+        """What the policy decides, as lines of text; none for models that were trained anew.
+
+        Of two classes these are the thresholds of all rules, else the weights of the single rule of each cell.
+        """
+        if not isinstance(self.policy, Policy):
+            return []
+        mixed = self.deterministic is not None and self.policy.axes.n > 2
+        return (
+            [f"(as a single rule) {line}" for line in in_words(self.policy, "never")]
+            if mixed
+            else in_words(self.policy)
+        )
 
     def to_frame(self) -> Any:
         """Return the constraints as a pandas frame, one row each."""
@@ -248,6 +266,9 @@ class Result:
             outlook = "" if new is None else f", {new.outlook}"
             told = f"{c.shown}, {c.verdict}, price {c.price_shown}{_on_new_rows(new)}{outlook}"
             lines.append(f"  {spelt_out(c.name)}: {told}")
+        if self.deterministic is not None:
+            lines.append(f"  one rule per cell (randomize='never', exports): {self.deterministic}")
+        lines += [f"  decides {line}" for line in self.rule_in_words]
         if self.expected is not None and self.expected.note:
             lines.append(f"  new rows: {self.expected.note}")
         elif self.expected_note:

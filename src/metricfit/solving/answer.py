@@ -10,13 +10,11 @@ from metricfit.calibration import Calibration
 from metricfit.data.layout import expand
 from metricfit.methods import Iterate, Walk
 from metricfit.methods.base import Standing
-from metricfit.oracles.base import OracleBase, Vertex, mixed
+from metricfit.oracles.base import Vertex, mixed
 from metricfit.oracles.retrain import constant
 from metricfit.policy import Policy, Rule
-from metricfit.policy.derandomise import deterministic
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Program
-from metricfit.result import Deterministic
 from metricfit.types import FloatArray
 
 # Smaller weights in a mixture are set to 0.
@@ -91,36 +89,3 @@ def policy_of(
         for a, row in enumerate(weights)
     )
     return Policy(program.axes, program.layout, rules, calibration=calibration)
-
-
-def with_single(program: Program, oracle: OracleBase, policy: Policy) -> tuple[Policy, FloatArray | None]:
-    """Return a policy with its deterministic rules, which have weight 0 if they are new, and their u.
-
-    Without u the policy is as it was: each cell has one rule, and no row is near a tie under it.
-    """
-    sample = oracle.sample()
-    if sample is None:
-        return policy, None
-    mixtures = [
-        (np.array([rule.weight for rule in mixture]), np.array([rule.loss for rule in mixture]))
-        for mixture in policy.rules
-    ]
-    alone, u = deterministic(program, sample, oracle.exact, mixtures, len(sample) != oracle.n_rows)
-    if u is None:
-        return policy, None
-    rules = tuple(
-        mixture if loss is None else (*mixture, Rule(0.0, loss))
-        for mixture, loss in zip(policy.rules, alone, strict=True)
-    )
-    return replace(policy, rules=rules, single=tuple(len(mixture) - 1 for mixture in rules)), u
-
-
-def alone_of(program: Program, u: FloatArray, mixed: float) -> Deterministic:
-    """Return what the deterministic rules achieve at u, compared with the value of the mixture."""
-    value = program.value(u)
-    return Deterministic(
-        program.sign * value + 0.0,
-        value - mixed,
-        tuple(limit.value(u) for limit in program.limits),
-        max((limit.violation(u) for limit in program.limits), default=0.0),
-    )

@@ -19,9 +19,9 @@ from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
 from metricfit.result import Calibrated, Origin, Result, constraint_records
 from metricfit.result.broken import why_broken
-from metricfit.solving.answer import alone_of, with_single
 from metricfit.solving.auto import Choice, answer_of
 from metricfit.solving.provenance import judge_of, provenance_of
+from metricfit.solving.single_rule import alone_of, seen_by, with_single
 from metricfit.trust.disagreement import warn_if_labels_disagree, warn_if_refuted
 from metricfit.types import FloatArray
 
@@ -62,7 +62,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     alone, stopped = None, found.stopped
     if options.derandomise and not options.ends.passed and isinstance(policy, Policy):
         try:
-            policy, alone = with_single(walk.program, walk.oracle, policy)
+            policy, alone = with_single(walk.program, walk.oracle, policy, seen_by(answer), options.ends)
         except KeyboardInterrupt:
             stopped = True
     with HeldBack() as ctrl_c:

@@ -20,10 +20,10 @@ from metricfit.policy import Policy
 from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
 from metricfit.result import ConstraintRecord, Deterministic, Origin, Result
-from metricfit.solving.answer import alone_of, with_single
 from metricfit.solving.auto import answer_of
 from metricfit.solving.door import DEFAULTS, solve
 from metricfit.solving.provenance import judge_of, judging_rows, provenance_of
+from metricfit.solving.single_rule import alone_of, with_single
 from metricfit.trust.by_folds import confirm_by_folds
 from metricfit.trust.confidence.confirmation import confirm
 from metricfit.trust.confidence.path import Refit

@@ -43,7 +43,7 @@ def arrow(path: str | os.PathLike[str]) -> ModuleType:
         import pyarrow
     except ImportError:
         raise ValueError(
-            f'{path}: Parquet and Arrow files need pyarrow: pip install "metricfit[io]", or use a .csv file'
+            f'{path}: Parquet and Arrow files need pyarrow: pip install ".[io]", or use a .csv file'
         ) from None
     return pyarrow
 

@@ -63,4 +63,4 @@ def check_output(path: str, *inputs: str, force: bool = False, option: str = "--
 def check_pictures(option: str) -> None:
     """Refuse to begin work that ends in pictures if matplotlib or Jinja2 is missing."""
     if find_spec("matplotlib") is None or find_spec("jinja2") is None:
-        raise UsageError(f'{option} needs matplotlib and Jinja2: pip install "metricfit[plot]"')
+        raise UsageError(f'{option} needs matplotlib and Jinja2: pip install ".[plot]" in a clone')

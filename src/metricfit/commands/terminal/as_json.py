@@ -61,6 +61,8 @@ def of_result(result: Result) -> dict[str, Any]:
         "constraints": result.constraints,
         "calibrated": result.calibrated,
         "expected": result.expected,
+        "deterministic": result.deterministic,
+        "decides": result.rule_in_words,
     }
 
 

@@ -35,7 +35,7 @@ def scores(
 ) -> ScoreFiles:
     r"""Name a table of scores in files for `optimize`; Parquet and Arrow files may be larger than memory.
 
-    Parquet and Arrow files need pyarrow: ``pip install "metricfit[io]"``.
+    Parquet and Arrow files need pyarrow: ``pip install ".[io]"``.
 
     Parameters
     ----------

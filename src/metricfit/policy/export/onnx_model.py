@@ -44,7 +44,7 @@ def model(rule: DeterministicRule, *, dtype: str = "float64") -> Any:
     last = graph.constant(np.int64(rule.k))
     graph.add("Gather", graph.constant(labels), graph.add("Where", known, best, last), name=DECISION)
     kind = "string" if labels.dtype == object else str(labels.dtype)
-    return graph.model({DECISION: kind, INDEX: "int64"})
+    return graph.model({DECISION: kind, INDEX: "int64"}, rule.about)
 
 
 class _Graph:
@@ -54,7 +54,9 @@ class _Graph:
         try:
             import onnx
         except ImportError:
-            raise ValueError('export to ONNX needs the package onnx: pip install "metricfit[onnx]"') from None
+            raise ValueError(
+                'export to ONNX needs the package onnx: pip install ".[onnx]" in a clone'
+            ) from None
         self.onnx = onnx
         self.nodes: list[Any] = []
         self.inputs: list[Any] = []
@@ -99,8 +101,8 @@ class _Graph:
         """Return each row's entry of a table; the table's only entry if ``place`` is None."""
         return self.constant(table) if place is None else self.add("Gather", self.constant(table), place)
 
-    def model(self, outputs: dict[str, str]) -> Any:
-        """Return the checked model."""
+    def model(self, outputs: dict[str, str], about: Sequence[str]) -> Any:
+        """Return the checked model; ``about`` is kept in its metadata."""
         helper = self.onnx.helper
         made = [
             helper.make_tensor_value_info(name, self.type_of(kind), ["rows"])
@@ -111,6 +113,8 @@ class _Graph:
         whole = helper.make_model(
             graph, opset_imports=opsets, producer_name="metricfit", ir_version=IR_VERSION
         )
+        if about:
+            helper.set_model_props(whole, {"about": "\n".join(about)})
         self.onnx.checker.check_model(whole, full_check=True)
         return whole
 

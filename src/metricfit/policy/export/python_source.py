@@ -16,7 +16,7 @@ HEAD = '''\
 
 It is the rule of the policy's randomize="never": the same decision for the same row, always.
 """
-
+{about}
 from math import {imports}
 
 #: The classes, in the order in which probabilities are given.
@@ -172,6 +172,7 @@ def source(rule: DeterministicRule, version: str) -> str:
     calibration = _calibration(rule)
     head = HEAD.format(
         version=version,
+        about="".join(f"\n# {line}" for line in rule.about) + "\n" * bool(rule.about),
         imports="exp, fsum, isfinite, log" if _takes_logarithms(rule) else "fsum, isfinite",
         example=", attributes" if rule.attributes else "",
         classes=_literal(rule.classes),

@@ -91,6 +91,8 @@ class DeterministicRule:
         The rule, without attributes, of rows that belong to no cell. By default these get no decision.
     missing : label, optional
         The value that stands for a missing attribute in cells. By default a row that lacks one belongs to no cell.
+    about : tuple of str
+        Lines of printable text for people: what is decided, what it was fitted for, and what it reaches.
 
     Examples
     --------
@@ -107,9 +109,12 @@ class DeterministicRule:
     calibration: Calibration | None = None
     otherwise: DeterministicRule | None = None
     missing: Label | None = None
+    about: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that the last branch of each cell, and no other, is without a test, and that ``otherwise`` fits."""
+        if not all(line.isprintable() for line in self.about):
+            raise ValueError("about must be lines of printable text, so that they can be comments")
         for cell, branches in zip(self.cells, self.branches, strict=True):
             if [branch.test is None for branch in branches] != [False] * (len(branches) - 1) + [True]:
                 raise ValueError(

@@ -244,4 +244,7 @@ class _Writer:
         valid = " AND ".join([*(f"g.p{i} >= 0" for i in classes), f"ABS({total} - 1) <= {SUM_TOLERANCE:g}"])
         columns = [f"g.k{i} AS {name_of(name)}" for i, name in enumerate(keep)]
         columns += [f"CASE WHEN {valid}\n    THEN {label}\n  END AS {name_of(decision)}"]
-        return f"WITH {', '.join(blocks)}\nSELECT\n  {f',{chr(10)}  '.join(columns)}\nFROM {source}\n"
+        comment = "".join(f"-- {line}\n" for line in self.rule.about)
+        return (
+            f"{comment}WITH {', '.join(blocks)}\nSELECT\n  {f',{chr(10)}  '.join(columns)}\nFROM {source}\n"
+        )

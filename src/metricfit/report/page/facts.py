@@ -93,6 +93,8 @@ class Facts:
             "cells": len(result.policy.rules),
             "attributes": " x ".join(result.policy.axes.cells.names),
             "mixed": any(sum(rule.weight > 0 for rule in mixture) > 1 for mixture in result.policy.rules),
+            "decides": result.rule_in_words,
+            "alone": result.deterministic,
             "made_by": self.made_by or made.code(result),
             "marks": MARKS,
             "version": metricfit.__version__,

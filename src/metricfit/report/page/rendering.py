@@ -24,7 +24,7 @@ def html(result: Result, *, title: str | None = None, made_by: str | None = None
     try:
         import jinja2
     except ImportError:
-        raise ImportError('the report needs Jinja2: pip install "metricfit[plot]"') from None
+        raise ImportError('the report needs Jinja2: pip install ".[plot]" in a clone') from None
 
     if not isinstance(result.policy, Policy):
         raise ValueError("a report needs a policy on probabilities; this one decides by retrained models")

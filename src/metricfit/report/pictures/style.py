@@ -88,7 +88,7 @@ def _needed() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise ImportError('pictures need matplotlib: pip install "metricfit[plot]"') from None
+        raise ImportError('pictures need matplotlib: pip install ".[plot]" in a clone') from None
 
 
 @contextmanager
