@@ -131,7 +131,7 @@ def factorize(
         _raise_missing(np.flatnonzero(gaps[codes]), name, advice)
     if gaps.any():
         filled = [missing if gap else value for value, gap in zip(raw, gaps, strict=True)]
-        raw, places = _distinct_objects(filled, name)
+        raw, places = distinct_objects(filled, name)
         codes = places[codes]
     values = [label(value, f"a value of {name}") for value in raw]
     order = sorted(range(len(values)), key=lambda i: sort_key(values[i]))
@@ -145,7 +145,7 @@ def factorize(
 def _distinct(column: Any, name: str) -> tuple[Sequence[Any], IntArray]:
     """Return distinct values in any order, and codes into them; missing values count as values."""
     if isinstance(column, list | tuple):
-        return _distinct_objects(column, name)
+        return distinct_objects(column, name)
     if str(getattr(column, "dtype", "")) == "category":
         return _distinct_categories(getattr(column, "cat", column))
     array = _as_array(column, name)
@@ -161,7 +161,7 @@ def _distinct(column: Any, name: str) -> tuple[Sequence[Any], IntArray]:
     if kind in "biuf":
         values, codes = np.unique(array, return_inverse=True)
         return values.tolist(), codes
-    return _distinct_objects(array.tolist(), name)
+    return distinct_objects(array.tolist(), name)
 
 
 def _as_array(column: Any, name: str) -> Any:
@@ -202,7 +202,14 @@ def _distinct_categories(categorical: Any) -> tuple[list[Any], IntArray]:
     return [categories[i] for i in np.flatnonzero(used)], (np.cumsum(used) - 1)[codes]
 
 
-def _distinct_objects(items: Sequence[Any], name: str) -> tuple[list[Any], IntArray]:
+def distinct_objects(items: Sequence[Any], name: str) -> tuple[list[Any], IntArray]:
+    """Return the distinct ones of some objects, in the order in which they come first, and codes into them.
+
+    Examples
+    --------
+    >>> distinct_objects(["b", "a", "b"], "y")
+    (['b', 'a'], array([0, 1, 0]))
+    """
     try:
         index = dict.fromkeys(items)
     except TypeError as error:

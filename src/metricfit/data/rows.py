@@ -13,6 +13,7 @@ from metricfit.data.cells import Cells
 from metricfit.data.column_order import warn_of_another_order
 from metricfit.data.columns import is_frame
 from metricfit.data.labels import class_labels, encode_labels, in_class_order
+from metricfit.data.row_order import check_row_order
 from metricfit.data.validation import check_lengths, check_proba, check_several_classes, check_weights
 from metricfit.messages import brief
 from metricfit.types import FloatArray, IntArray
@@ -100,6 +101,7 @@ class Rows(RowArrays):
         y = y if hasattr(y, "__len__") else np.asarray(y)  # a list may hold labels of several types
         if isinstance(y, np.ndarray) and not y.ndim:
             raise ValueError(f"y must be one-dimensional, one value per row; got {brief(y)}")
+        check_row_order(proba=proba, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         cells, codes = Cells.observe(sensitive_features, len(y), missing)
         cells.check_filled(len(y))
         checked = check_proba(flat_pairs(proba, len(cells)) if blind else proba)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from metricfit.data.row_order import check_row_order
 from metricfit.estimator.blockwise import mapped, proba_blocks
 from metricfit.estimator.inputs import attributes_of
 from metricfit.oracles.dask.partitions import is_dask
@@ -64,6 +65,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if is_dask(X):
             dtype = self.classes_.dtype if only_classes else object
             return mapped(self, "predict", X, sensitive_features, (), dtype, key)
+        check_row_order(X=X, sensitive_features=sensitive_features, key=key)
         given, features = self._inputs(X, sensitive_features)
         if key is None and self.randomize == "hash":
             # The features are hashed because a tree with eight leaves has only eight different rows of probabilities,
@@ -128,6 +130,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if is_dask(X):
             return mapped(self, "decision_proba", X, sensitive_features, (self.policy_.axes.k,), np.float64)
+        check_row_order(X=X, sensitive_features=sensitive_features)
         return self.policy_.decision_proba(*self._inputs(X, sensitive_features))
 
     def score(self, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None) -> float:

@@ -16,6 +16,7 @@ from metricfit.data.cells import Cells
 from metricfit.data.columns import factorize
 from metricfit.data.features import rows_at
 from metricfit.data.labels import distinct_labels, encode_labels
+from metricfit.data.row_order import check_row_order
 from metricfit.data.rows import Rows
 from metricfit.data.validation import check_proba, check_weights, unmasked
 from metricfit.estimator.blockwise import attribute_blocks, proba_blocks
@@ -57,6 +58,7 @@ class TrainingRows(NamedTuple):
     @classmethod
     def of(cls, clf: MetricClassifier, X: Any, y: Any, features: Any, sample_weight: Any) -> TrainingRows:
         """Check the input of fit; ``features`` are the attributes of the rows."""
+        check_row_order(X=X, y=y, sensitive_features=features, sample_weight=sample_weight)
         X, y = indexable(X, column_or_1d(unmasked(one_kind(y)), warn=True))
         if y.dtype.kind == "O":
             factorize(y, "y")  # says which rows lack a label

@@ -12,6 +12,7 @@ from metricfit.data.cells import Cells
 from metricfit.data.features import rows_at
 from metricfit.data.labels import distinct_labels, encode_labels
 from metricfit.data.layout import Layout, expand, statistic
+from metricfit.data.row_order import check_row_order
 from metricfit.data.rows import strata
 from metricfit.data.validation import check_lengths, check_weights
 from metricfit.oracles.base import OracleBase, Vertex
@@ -76,6 +77,7 @@ class RetrainOracle(OracleBase):
     ) -> None:
         from sklearn.base import clone
 
+        check_row_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         rows = int(np.shape(y)[0])
         check_lengths(X=int(X.shape[0]) if hasattr(X, "shape") else len(X), y=rows)
         self._weight_argument = required_weight_argument(estimator)
