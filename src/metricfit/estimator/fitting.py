@@ -107,8 +107,9 @@ def fit_rows(
     if not held_out.whole(len(rows.y)):
         features = rows.axes.cells.columns(rows.cells[held_out.rows])
     labels, weights = rows.y[held_out.rows], held_out.weights(rows.weights)
-    result = _tuned(clf, held_out.proba, labels, problem, rows.axes, features, weights, seed)
+    # Before decisions are tuned: whatever may fail comes first.
     model = fit_clone(clf.estimator, rows.X, rows.y, rows.weights) if model is None else model
+    result = _tuned(clf, held_out.proba, labels, problem, rows.axes, features, weights, seed)
     return Fitted(model, rows.classes, result, held_out)
 
 
@@ -151,8 +152,9 @@ def _retrained(
         sensitive_features=features,
         sample_weight=rows.weights,
     )
+    model = fit_clone(clf.estimator, rows.X, rows.y, rows.weights)
     result = with_expected(problem, oracle, solve(problem, oracle, _options(clf, seed)))
-    return Fitted(fit_clone(clf.estimator, rows.X, rows.y, rows.weights), rows.classes, result)
+    return Fitted(model, rows.classes, result)
 
 
 def _keeps_rows_apart(clf: MetricClassifier, level: float) -> bool:
