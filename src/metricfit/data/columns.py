@@ -142,6 +142,19 @@ def factorize(
     return [values[i] for i in order], rank[codes]
 
 
+def has_gaps_beside(column: Any, name: str, value: Label) -> bool:
+    """Return whether a column has missing entries and entries of a value.
+
+    Examples
+    --------
+    >>> has_gaps_beside(["a", None], "y", "a"), has_gaps_beside(["a", "b"], "y", "a")
+    (True, False)
+    """
+    raw = _distinct(column, name)[0]
+    gaps = [_is_missing(entry) for entry in raw]
+    return any(gaps) and any(not gap and entry == value for entry, gap in zip(raw, gaps, strict=True))
+
+
 def _distinct(column: Any, name: str) -> tuple[Sequence[Any], IntArray]:
     """Return distinct values in any order, and codes into them; missing values count as values."""
     if isinstance(column, list | tuple):

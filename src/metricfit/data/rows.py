@@ -20,6 +20,8 @@ from metricfit.types import FloatArray, IntArray
 
 # The most probabilities that are copied to leave rows out.
 MOST_COPIED = 10_000_000
+# Smaller shares of the weight count as none: 1 / share, or what a loss makes of it, would be infinite.
+SMALLEST = 1e-290
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,7 @@ class Rows(RowArrays):
         check_several_classes(len(names))
         axes = Axes.of(names, decisions, cells)
         weights = check_weights(sample_weight, checked.shape[0])
-        shares = None if weights is None else weights / weights.sum()
+        shares = None if weights is None else priors(weights, weights.sum())
         labels = encode_labels(y, names)
         if classes is None and not blind and not is_frame(proba):
             warn_of_another_order(checked, labels, names)
@@ -158,7 +160,7 @@ class Rows(RowArrays):
     def margins(self) -> FloatArray:
         """Return the class priors of each cell, counted by labels."""
         counts = strata(self.labels, self.cells, self.weights, len(self.axes.cells), self.axes.n)
-        return np.asarray(counts / counts.sum())
+        return priors(counts, counts.sum())
 
 
 def joined(blocks: Sequence[RowArrays]) -> RowArrays:
@@ -202,6 +204,18 @@ def flat_pairs(proba: Any, cells: int) -> Any:
             f"are {cells} cells, got shape {array.shape}. Pass P(cell, class | x) in the order of the sorted cells"
         )
     return array
+
+
+def priors(totals: FloatArray, whole: float) -> FloatArray:
+    """Return shares of the whole weight, of classes in cells or of rows; one that cannot be divided by is 0.
+
+    Examples
+    --------
+    >>> priors(np.array([[3.0, 1.0, 1e-310]]), 4.0)
+    array([[0.75, 0.25, 0.  ]])
+    """
+    shares = totals / whole
+    return np.where(shares < SMALLEST, 0.0, shares)
 
 
 def strata(labels: IntArray, cells: IntArray | None, weights: FloatArray | None, n_cells: int, n: int) -> Any:
