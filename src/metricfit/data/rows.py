@@ -214,8 +214,9 @@ def priors(totals: FloatArray, whole: float) -> FloatArray:
     >>> priors(np.array([[3.0, 1.0, 1e-310]]), 4.0)
     array([[0.75, 0.25, 0.  ]])
     """
-    shares = totals / whole
-    return np.where(shares < SMALLEST, 0.0, shares)
+    shares: FloatArray = np.asarray(totals / whole)
+    shares[shares < SMALLEST] = 0.0
+    return shares
 
 
 def strata(labels: IntArray, cells: IntArray | None, weights: FloatArray | None, n_cells: int, n: int) -> Any:
