@@ -1,4 +1,4 @@
-"""Classes whose weight is too small to divide by count as absent: an error or a value, never NaN or an infinite loss."""
+"""Classes whose weight is too small to divide by count as absent: an error or a value, never NaN or infinity."""
 
 from __future__ import annotations
 

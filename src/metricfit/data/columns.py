@@ -6,7 +6,9 @@ imported. Values are equal across them: ``1``, ``1.0`` and ``np.int64(1)`` are t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -234,7 +236,7 @@ def distinct_objects(items: Sequence[Any], name: str) -> tuple[list[Any], IntArr
 
 def _is_missing(value: Any) -> bool:
     return type(value).__name__ in MISSING_TYPES or (
-        isinstance(value, float | np.floating) and value != value
+        isinstance(value, float | np.floating | Decimal) and math.isnan(value)
     )
 
 
