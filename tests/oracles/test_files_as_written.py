@@ -35,10 +35,19 @@ def decimals(values, scale):
 
 
 def solved(path, **more):
-    return mf.optimize(mf.scores(path, label="y", proba_prefix="p_", **more), None, "accuracy", counting="model")
+    return mf.optimize(
+        mf.scores(path, label="y", proba_prefix="p_", **more), None, "accuracy", counting="model"
+    )
 
 
-HIDDEN = (".part-0.parquet.crc", "_SUCCESS", ".DS_Store", "._part-0.parquet", "_committed_1.json", "_metadata")
+HIDDEN = (
+    ".part-0.parquet.crc",
+    "_SUCCESS",
+    ".DS_Store",
+    "._part-0.parquet",
+    "_committed_1.json",
+    "_metadata",
+)
 
 
 def test_hidden_files_of_a_folder_are_no_part_of_the_table(tmp_path, capsys):
@@ -96,7 +105,7 @@ def test_decimals_of_python_are_labels_attributes_and_keys():
     whole = pa.array([Decimal("5.00"), Decimal("123456789012345678")], pa.decimal128(20, 2))
     made = policy.decide(proba[:2], [1.5] * 2, key=keys_of(whole, "case"))
     assert made.tolist() == policy.decide(proba[:2], [1.5] * 2, key=[5, 123456789012345678]).tolist()
-    with pytest.raises(ValueError, match="it has 0.50, which is not a whole number"):
+    with pytest.raises(ValueError, match=r"it has 0\.50, which is not a whole number"):
         keys_of(pa.array([Decimal("0.50")]), "case")
 
 
@@ -106,5 +115,7 @@ def test_the_error_quotes_the_text_that_is_no_number(tmp_path, text):
     rows = "\n".join(f"{label},{1 - score:.4f},{score:.4f}" for label, score in zip(Y, SCORE, strict=True))
     path = tmp_path / "scores.csv"
     path.write_text(f"y,p_0,p_1\n{rows}\n0,{text},0.5\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=rf"column 'p_0' must hold numbers; it holds '{text}' in 1 row \({N}\)"):
+    with pytest.raises(
+        ValueError, match=rf"column 'p_0' must hold numbers; it holds '{text}' in 1 row \({N}\)"
+    ):
         solved(path)

@@ -128,7 +128,7 @@ def factorize(
     (['a', 'b'], [1, 0, 1])
     """
     raw, codes = _distinct(column, name)
-    gaps = np.array([_is_missing(value) for value in raw], dtype=bool)
+    gaps = np.array([is_missing(value) for value in raw], dtype=bool)
     if gaps.any() and missing is None:
         _raise_missing(np.flatnonzero(gaps[codes]), name, advice)
     if gaps.any():
@@ -153,7 +153,7 @@ def has_gaps_beside(column: Any, name: str, value: Label) -> bool:
     (True, False)
     """
     raw = _distinct(column, name)[0]
-    gaps = [_is_missing(entry) for entry in raw]
+    gaps = [is_missing(entry) for entry in raw]
     return any(gaps) and any(not gap and entry == value for entry, gap in zip(raw, gaps, strict=True))
 
 
@@ -234,7 +234,14 @@ def distinct_objects(items: Sequence[Any], name: str) -> tuple[list[Any], IntArr
     return list(index), np.fromiter(map(index.__getitem__, items), dtype=np.intp, count=len(items))
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Return whether a value stands for a missing one: None, NaN, and what libraries have in their place.
+
+    Examples
+    --------
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
     return type(value).__name__ in MISSING_TYPES or (
         isinstance(value, float | np.floating | Decimal) and math.isnan(value)
     )

@@ -29,7 +29,7 @@ def listing(names: Sequence[str]) -> str:
 
 
 def numbers(column: Any, name: str) -> Any:
-    """Return a column of pandas or pyarrow as an array of numbers; raise naming the rows that hold none.
+    """Return a column as an array of numbers; raise naming the rows that hold none.
 
     Examples
     --------
@@ -38,7 +38,8 @@ def numbers(column: Any, name: str) -> Any:
     [1, 2]
     """
     try:
-        array = np.asarray(_as_double(column).to_numpy())
+        plain = _as_double(column)
+        array = np.asarray(plain.to_numpy() if hasattr(plain, "to_numpy") else plain)
     except Exception as error:  # pyarrow's own, of several kinds: texts that are no UTF-8, say
         raise ValueError(f"column {name!r} must hold numbers; it cannot be read: {error}") from error
     if not len(array):
