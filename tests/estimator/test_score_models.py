@@ -109,7 +109,7 @@ def test_probabilities_are_offered_where_the_base_has_them():
 def test_what_scores_cannot_do_is_refused():
     with pytest.raises(ValueError, match="counting='model' trusts probabilities as they are, and LinearSVC"):
         mf.MetricClassifier(LinearSVC(), counting="model").fit(X, Y)
-    with pytest.raises(ValueError, match="predict_proba or decision_function"):
+    with pytest.raises(ValueError, match="predict_proba, or with fit and decision_function"):
         mf.MetricClassifier(StandardScaler()).fit(X, Y)
     da = pytest.importorskip("dask.array")
     frozen = FrozenEstimator(LinearSVC().fit(X, Y))

@@ -27,7 +27,7 @@ def check_parameters(classifier: Any) -> None:
         hasattr(classifier.estimator, "fit") and has_proba(classifier.estimator)
     ):
         raise ValueError(
-            "estimator must be a classifier with fit and with predict_proba or decision_function; got "
+            "estimator must be a classifier with fit and predict_proba, or with fit and decision_function; got "
             f"{classifier.estimator!r}"
         )
     elif classifier.counting == "model" and not hasattr(classifier.estimator, "predict_proba"):
