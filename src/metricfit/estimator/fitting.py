@@ -22,14 +22,13 @@ from metricfit.data.validation import check_proba, check_weights, unmasked
 from metricfit.estimator.blockwise import attribute_blocks, proba_blocks
 from metricfit.estimator.inputs import attribute_names, attributes_of, check_problem, classes_of, one_kind
 from metricfit.estimator.joint import fit_joint
-from metricfit.estimator.routing import Routed
 from metricfit.options import Options, threads
 from metricfit.oracles import PluginOracle, RetrainOracle
 from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.solving import confirmed, confirmed_by_folds, optimize, solve, with_expected
 from metricfit.trust.by_folds import EVEN
-from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
+from metricfit.trust.crossfit import OutOfFold, Passed, class_proba, cross_fit, fit_clone
 from metricfit.trust.held_out import MODEL_SHARE, frozen_share, kept_apart
 from metricfit.types import FloatArray, IntArray
 
@@ -55,11 +54,11 @@ class TrainingRows(NamedTuple):
     cells: IntArray
     axes: Axes
     classes: Any
-    params: Routed
+    passed: Passed
 
     @classmethod
     def of(
-        cls, clf: MetricClassifier, X: Any, y: Any, features: Any, sample_weight: Any, params: Routed
+        cls, clf: MetricClassifier, X: Any, y: Any, features: Any, sample_weight: Any, passed: Passed
     ) -> TrainingRows:
         """Check the input of fit; ``features`` are the attributes of the rows."""
         check_row_order(X=X, y=y, sensitive_features=features, sample_weight=sample_weight)
@@ -72,18 +71,18 @@ class TrainingRows(NamedTuple):
         cells, codes = Cells.observe(features, len(y), clf.missing)
         cells.check_filled(len(y))
         axes = Axes.of(classes.tolist(), clf.decisions, cells)
-        return cls(X, y, weights, codes, axes, classes, params)
+        return cls(X, y, weights, codes, axes, classes, passed)
 
     def take(self, places: IntArray) -> TrainingRows:
         """Return some of the rows."""
         weights = None if self.weights is None else self.weights[places]
         X, y, cells = rows_at(self.X, places), self.y[places], self.cells[places]
-        params = Routed(*(_check_method_params(self.X, dict(given), places) for given in self.params))
-        return self._replace(X=X, y=y, weights=weights, cells=cells, params=params)
+        passed = Passed(*(_check_method_params(self.X, dict(given), places) for given in self.passed))
+        return self._replace(X=X, y=y, weights=weights, cells=cells, passed=passed)
 
     def fitted(self, clf: MetricClassifier) -> Any:
         """Return the base classifier fitted to all of the rows; a frozen one as it is."""
-        return fit_clone(clf.estimator, self.X, self.y, self.weights, self.params.fit)
+        return fit_clone(clf.estimator, self.X, self.y, self.weights, self.passed.fit)
 
 
 def fit_rows(
@@ -92,12 +91,12 @@ def fit_rows(
     y: Any,
     sensitive_features: Any,
     sample_weight: Any,
-    params: Routed,
+    passed: Passed,
     seed: int | None,
 ) -> Fitted:
     """Fit to rows in memory."""
     features = attributes_of(X, clf.attributes, sensitive_features)
-    rows = TrainingRows.of(clf, X, y, features, sample_weight, params)
+    rows = TrainingRows.of(clf, X, y, features, sample_weight, passed)
     problem = Problem.of(clf.objective, clf.constraints)
     check_problem(
         problem, rows.axes, clf.method, rows.y, rows.cells, rows.weights, soft=clf.counting == "model"
@@ -135,7 +134,7 @@ def fit_blocks(
     y: Any,
     sensitive_features: Any,
     sample_weight: Any,
-    params: Routed,
+    passed: Passed,
     seed: int | None,
 ) -> Fitted:
     """Fit to Dask collections: probabilities are computed where the blocks are."""
@@ -156,7 +155,7 @@ def fit_blocks(
         raise ValueError(
             f"X is a Dask collection, for which {clf.estimator!r} needs predict_proba; pass rows in memory"
         )
-    model = fit_clone(clf.estimator, X, y, sample_weight, params.fit)
+    model = fit_clone(clf.estimator, X, y, sample_weight, passed.fit)
     classes = np.asarray(model.classes_)
     features = attribute_blocks(X, clf.attributes, sensitive_features)
     problem, axes = (
@@ -239,8 +238,7 @@ def _held_out(clf: MetricClassifier, rows: TrainingRows) -> tuple[OutOfFold, Any
         cv=clf.cv,
         sample_weight=rows.weights,
         n_jobs=clf.n_jobs,
-        params=rows.params.fit,
-        split_params=rows.params.split,
+        passed=rows.passed,
     )
     return held_out, None
 

@@ -7,39 +7,32 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from sklearn import get_config
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object
 
 from metricfit.messages import unknown
-from metricfit.trust.crossfit import NOTHING
+from metricfit.trust.crossfit import NOTHING, Passed
 
 # What `fit` of the classifier itself takes.
 OWN = ("sensitive_features", "sample_weight")
 
 
-class Routed(NamedTuple):
-    """Arguments of the base classifier's ``fit``, and of the splitter's ``split``."""
-
-    fit: Mapping[str, Any] = NOTHING
-    split: Mapping[str, Any] = NOTHING
-
-
-def routed(estimator: Any, cv: Any, params: Mapping[str, Any]) -> Routed:
+def routed(estimator: Any, cv: Any, params: Mapping[str, Any]) -> Passed:
     """Return who gets which argument; raise for one that nobody takes."""
     if not params:
-        return Routed()
+        return Passed()
     if not get_config()["enable_metadata_routing"]:
         _check_taken(estimator, params)
-        return Routed(params)
+        return Passed(params)
     router = MetadataRouter(owner="MetricClassifier")
     router.add(estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
     if hasattr(cv, "get_metadata_routing"):
         router.add(splitter=cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
     router.validate_metadata(method="fit", params=params)
     found = router.route_params(caller="fit", params=dict(params))
-    return Routed(dict(found.estimator.fit), dict(found.splitter.split) if "splitter" in found else NOTHING)
+    return Passed(dict(found.estimator.fit), dict(found.splitter.split) if "splitter" in found else NOTHING)
 
 
 def requested(estimator: Any, cv: Any) -> set[str]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
@@ -29,6 +29,16 @@ from metricfit.types import FloatArray, IntArray
 
 WEIGHT = "sample_weight"
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Passed(NamedTuple):
+    """More arguments of the base classifier's ``fit``, and of the splitter's ``split``."""
+
+    fit: Mapping[str, Any] = NOTHING
+    split: Mapping[str, Any] = NOTHING
+
+
+NO_MORE = Passed()
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +99,7 @@ def cross_fit(
     cv: Any = 5,
     sample_weight: FloatArray | None = None,
     n_jobs: int | None = None,
-    params: Mapping[str, Any] = NOTHING,
-    split_params: Mapping[str, Any] = NOTHING,
+    passed: Passed = NO_MORE,
 ) -> OutOfFold:
     """Return probabilities of held-out rows; the estimator itself stays unfitted.
 
@@ -111,9 +120,8 @@ def cross_fit(
         Weights, for an estimator that takes them.
     n_jobs : int, optional
         The number of folds to fit in parallel.
-    params, split_params : mapping
-        More arguments of the estimator's ``fit`` (those with an entry for each row are cut as the rows are), and of the
-        splitter's ``split``.
+    passed : Passed
+        More arguments; those of ``fit`` with an entry for each row are cut as the rows are.
 
     Returns
     -------
@@ -127,10 +135,10 @@ def cross_fit(
     >>> cross_fit(LogisticRegression(), X, y, np.array([0, 1]), cv=4).proba.shape
     (20, 2)
     """
-    splits = folds_of(cv, X, y, split_params)
+    splits = folds_of(cv, X, y, passed.split)
     tests = [test for _, test in splits]
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_held_out)(estimator, X, y, classes, sample_weight, params, train, test)
+        delayed(_held_out)(estimator, X, y, classes, sample_weight, passed.fit, train, test)
         for train, test in splits
     )
     rows: IntArray = np.concatenate(tests)
