@@ -146,7 +146,9 @@ def test_the_report_compares_a_blind_policy_with_the_most_probable_class(tmp_pat
     """The probability of a class is that of its pairs with all cells; by labels, argmax is counted in each cell."""
     joint, cell, y = joint_rows(200)
     limit = mf.demographic_parity("group") <= 0.1
-    result = mf.optimize(joint, y, "accuracy", [limit], sensitive_features=cell, blind=True)
+    result = mf.optimize(
+        joint, y, "accuracy", [limit], sensitive_features=cell, blind=True, counting="labels"
+    )
     made = joint.reshape(-1, CELLS, CLASSES).sum(axis=1).argmax(axis=1)
     expected = mf.Confusion.from_predictions(y, made, cell, classes=range(CLASSES))
     found = of_most_probable(result.origin.oracle)

@@ -204,6 +204,7 @@ def test_arguments_are_those_of_the_contract():
         "blind",
         "missing",
         "unseen",
+        "min_rows",
         "expect",
         "confidence",
         "tol",
@@ -368,7 +369,9 @@ def test_rows_get_the_most_probable_of_the_classes_that_a_problem_does_not_tell_
         assert limit.violation <= 1e-9
 
 
-@pytest.mark.parametrize("confusion", ["labels", "calibrated", "model"])
+@pytest.mark.parametrize(
+    "confusion", ["auto", "calibrated", "model"]
+)  # a search on labels follows single rows
 @pytest.mark.parametrize("limit", [None, 0.5, 0.52])
 def test_every_kind_of_decisions_that_is_not_told_apart_takes_its_most_probable_class(confusion, limit):
     """Costs that tell {0, 1} from {2, 3} only, with and without a limit that binds."""

@@ -1,11 +1,11 @@
 """What each part of the default's judge is worth on rows not used: the default without it, problem by problem.
 
-    METRICFIT_DATA=... python benchmarks/worlds/ablation.py [--seeds 0] [--sets abalone ...] [--parts screen tie]
+    METRICFIT_DATA=... python benchmarks/worlds/ablation.py [--seeds 0] [--sets abalone ...] [--parts ties judge]
 
-The default chooses between the calibrated answer, a search on labels and the most probable class by labels of held-out
-folds (`metricfit.solving.auto`). Each line removes a candidate, or sets a number of the judge to where it does nothing.
-*Worth* is the objective on new rows, less twice what limits are missed by, with the part minus without it, and its
-standard error over the problems. A part whose worth is not positive in any kind of problem has no reason to stay.
+The default chooses between the calibrated answer and a search on labels by labels of held-out folds
+(`metricfit.solving.auto`). Each line removes a candidate or a step, or sets a number of the judge to where it does
+nothing. *Worth* is the objective on new rows, less twice what limits are missed by, with the part minus without it, and
+its standard error over the problems. A part whose worth is not positive in any kind of problem has no reason to stay.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from unittest import mock
 
 import numpy as np
@@ -23,39 +23,33 @@ from rows import GENERATED, KINDS, NETWORKS, OWN, PAPER, Split, split
 import metricfit as mf
 from metricfit.solving import auto, judge
 
-ALL = (auto.CALIBRATED, auto.SEARCHED, auto.ARGMAX)
-# What to remove: a candidate, or the number that makes a part do nothing.
-PARTS = {
-    "the search on labels": {"names": (auto.CALIBRATED, auto.ARGMAX)},
-    "the most probable class": {"names": (auto.CALIBRATED, auto.SEARCHED)},
-    "ties to the proof": {"TIE": 0.0},
-    "the price of limits": {"PRICE": 0.0},
-    "limits with a price, not before all else": {"PRICE": 1e6},
-    "tightened limits": {"_tightened": lambda bench, verdict, merit, program: verdict},
-    "the judge (always calibrated)": {"names": (auto.CALIBRATED,)},
+# What to remove: a candidate, a step, or the number that makes a part do nothing.
+PARTS: dict[str, dict[str, object]] = {
+    "search: always calibrated": {"searched": False},
+    "judge: the search where it is better on seen rows": {"unseen": auto.Bench.seen},
+    "ties: to the proof": {"TIE": 0.0},
+    "price: of missed limits": {"PRICE": 0.0},
+    "price: limits before all else": {"PRICE": 1e6},
+    "folds: two instead of three": {"FOLDS": 2},
 }
 
 
 @contextmanager
 def without(part: str | None) -> Iterator[None]:
     """Remove a part of the default for a while."""
-    change = {} if part is None else dict(PARTS[part])
-    names = change.pop("names", ALL)
+    change = {} if part is None else PARTS[part]
     fitted = auto.Bench.fitted
-
-    def some(self, asked):
-        return fitted(self, [name for name in asked if name in names])
-
-    modules = {name: judge if name == "PRICE" else auto for name in change}
-    patches = [mock.patch.object(modules[name], name, value) for name, value in change.items()]
-    with mock.patch.object(auto.Bench, "fitted", some):
-        for patch in patches:
-            patch.start()
-        try:
-            yield
-        finally:
-            for patch in patches:
-                patch.stop()
+    with ExitStack() as stack:
+        for name, value in change.items():
+            if name == "searched":
+                stack.enter_context(
+                    mock.patch.object(auto.Bench, "fitted", lambda self, _=False: fitted(self, False))
+                )
+            elif name == "unseen":
+                stack.enter_context(mock.patch.object(auto.Bench, "unseen", value))
+            else:
+                stack.enter_context(mock.patch.object(judge if name == "PRICE" else auto, name, value))
+        yield
 
 
 def problems(s: Split, seed: int) -> Iterator[tuple[str, str, mf.Constraint | None]]:
@@ -96,8 +90,9 @@ def main() -> None:
     )
     parser.add_argument("--sets", nargs="+", default=[*PAPER, *OWN, *GENERATED, *NETWORKS])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--parts", nargs="+", default=list(PARTS))
+    parser.add_argument("--parts", nargs="+", default=[""], help="how the names of the parts begin")
     given = parser.parse_args()
+    given.parts = [part for part in PARTS if part.startswith(tuple(given.parts))]
     warnings.simplefilter("ignore")
     start, found = time.perf_counter(), {}
     for name in given.sets:
@@ -112,11 +107,11 @@ def main() -> None:
                             gain = whole - worth(s, *asked[1:])
                         for group in (asked[0], "all"):
                             found.setdefault((part, group), []).append(gain)
-    print(f"{'without':34s} {'problems':16s} {'number':>6s} {'changed':>8s} {'worth':>8s} {'s.e.':>7s}")
+    print(f"{'without':50s} {'problems':16s} {'number':>6s} {'changed':>8s} {'worth':>8s} {'s.e.':>7s}")
     for (part, group), gains in found.items():
         a = np.array(gains)
         error = a.std() / np.sqrt(len(a))
-        print(f"{part:34s} {group:16s} {len(a):6d} {(a != 0).mean():8.2f} {a.mean():+8.4f} {error:7.4f}")
+        print(f"{part:50s} {group:16s} {len(a):6d} {(a != 0).mean():8.2f} {a.mean():+8.4f} {error:7.4f}")
     print(f"{time.perf_counter() - start:.0f} s")
 
 

@@ -34,7 +34,7 @@ MODELS = (
     RandomForestClassifier(50, random_state=0),
     HistGradientBoostingClassifier(max_iter=30, random_state=0),
 )
-WAYS = {"labels": {}, "local": {"method": "local"}, "calibrated": {"counting": "calibrated"}}
+WAYS = {"default": {}, "local": {"method": "local"}, "calibrated": {"counting": "calibrated"}}
 
 
 @dataclass(frozen=True)

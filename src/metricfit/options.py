@@ -45,7 +45,11 @@ COUNTINGS = get_args(Counting)
 
 
 def check_options(
-    tol: float, max_calls: int | None, max_seconds: float | None, counting: str = "labels"
+    tol: float,
+    max_calls: int | None,
+    max_seconds: float | None,
+    counting: str = "labels",
+    min_rows: int = 0,
 ) -> None:
     """Raise if an option makes no sense.
 
@@ -63,6 +67,8 @@ def check_options(
         raise ValueError(f"max_calls must be a whole number >= 1 or None, got {max_calls!r}")
     if max_seconds is not None and (not _is(max_seconds, Real) or not max_seconds > 0):
         raise ValueError(f"max_seconds must be a positive number or None, got {max_seconds!r}")
+    if not _is(min_rows, Integral) or min_rows < 0:
+        raise ValueError(f"min_rows must be a whole number >= 0, got {min_rows!r}")
     if counting not in COUNTINGS:
         raise ValueError(f"counting must be one of {', '.join(map(repr, COUNTINGS))}; got {counting!r}")
 

@@ -80,7 +80,7 @@ def test_weights_count():
 
 
 def test_the_default_is_what_was_asked(tmp_path):
-    result = mf.optimize(PROBA, Y, "g_mean", ["recall(1) >= 0.8"])
+    result = mf.optimize(PROBA, Y, "g_mean", ["recall(1) >= 0.8"], counting="labels")
     assert result.policy.provenance["rows"] == 600
     assert tuple(result.policy.provenance["classes"]) == result.policy.axes.classes
     result.policy.save(tmp_path / "p.json")

@@ -74,6 +74,19 @@ def test_the_last_of_three_thousand_constraints_are_left_out_with_their_values()
     assert later["shortened"] == ["constraints"]
 
 
+def test_rates_that_are_left_out_go_with_their_constraint_and_are_never_cut():
+    limits = [f"demographic_parity(over='g{i}') <= 0.1" for i in range(4)]
+    rates = [json.dumps([limit, "r" * 1500, 3, {"g": j}]) for limit in limits for j in range(20)]
+    made = shortened({"constraints": limits, "reached": [0.0] * 5, "left_out": rates})
+    assert made["constraints"] == limits[:2]
+    assert made["left_out"] == rates[:40]
+    assert made["reached"] == [0.0] * 3
+    none = shortened(
+        {"constraints": limits[:1], "left_out": [json.dumps([limits[0], "r", 3, {"g": "x" * 70_000}])]}
+    )
+    assert none["constraints"] == none["left_out"] == []
+
+
 @pytest.mark.parametrize("text", ["ü" * 70_000, "\x00" * 70_000])
 def test_escaped_characters_count_as_they_are_written(text):
     made = shortened({"objective": text, "constraints": [text] * 50, "rows": 3})

@@ -93,12 +93,14 @@ def test_few_rows_are_warned_of_with_count_and_interval():
     y = Y.copy()
     y[:10] = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
     limits = [mf.equal_opportunity("sex", 1) <= 0.1]
-    with pytest.warns(FewRowsWarning, match=r"recall\(1\) where sex='X' is .*95 %: 0\..* of 4 rows"):
+    leaves = r"recall\(1\) where sex='X' is .*95 %: 0\..* of 4 rows.*Constraints leave out 1 rate"
+    with pytest.warns(FewRowsWarning, match=leaves):
         mf.optimize(PROBA, y, "accuracy", limits, sensitive_features=frame)
     y[:10] = 0
     with pytest.warns(FewRowsWarning, match=r"recall\(1\) where sex='X' is left out, of 0 rows"):
-        result = mf.optimize(PROBA, y, "accuracy", limits, sensitive_features=frame)
+        result = mf.optimize(PROBA, y, "accuracy", limits, sensitive_features=frame, counting="labels")
     assert result.constraints[0].violation <= 1e-6
+    assert [one.rows for one in result.left_out] == [0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         mf.optimize(PROBA, Y, "accuracy", limits, sensitive_features=FRAME)

@@ -14,6 +14,7 @@ from metricfit.exceptions import InfeasibleError
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
 from metricfit.problem import Problem
+from metricfit.solving.auto import answer_of
 from metricfit.solving.policy_search import search
 from metricfit.trust.expected import deal, expected
 
@@ -143,21 +144,18 @@ def test_a_search_whose_answer_is_only_judged_is_as_good_without_few_rules():
     assert few.answer.value - few.outcome.bound <= 1e-4
 
 
-def test_folds_fit_what_was_chosen_on_all_rows(monkeypatch):
-    """The family of the calibration is not chosen again, and a direct search is made only if it was preferred."""
+def test_folds_choose_again_what_to_count_by_but_not_the_family_of_the_calibration(monkeypatch):
+    """What is told of new rows is honest about the choice, too."""
     proba, y, _ = rows(3000)
     sure = proba**2 / (proba**2).sum(axis=1, keepdims=True)
     made = []
 
     def watched(problem, given, options, **how):
-        found = search(problem, given, options, **how)
-        made.append((found.asked.report.candidates, how["rivals"]))
-        return found
+        choice = answer_of(problem, given, options, **how)
+        made.append((given.counting, {one.name for one in given.calibrated().report.candidates}))
+        return choice
 
-    monkeypatch.setattr("metricfit.solving.new_rows.search", watched)
+    monkeypatch.setattr("metricfit.solving.new_rows.answer_of", watched)
     result = mf.optimize(sure, y, "g_mean", expect=True)
     assert result.calibration.family == "temperature_bias"
-    assert len(made) == 3
-    for candidates, rivals in made:
-        assert {candidate.name for candidate in candidates} == {"none", "temperature_bias"}
-        assert not rivals
+    assert made == [("auto", {"none", "temperature_bias"})] * 3

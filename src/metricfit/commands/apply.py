@@ -49,7 +49,7 @@ def arguments(parser: Parser) -> None:
         default="hash",
         help="how the rule of the mixture is chosen: by a hash of the row (default), at random, or always the same one",
     )
-    parser.add_argument("--seed", type=kinds.seed, help="salt of the hash, or seed of the draw")
+    parser.add_argument("--seed", type=kinds.natural, help="salt of the hash, or seed of the draw")
     parser.add_argument(
         "--key",
         metavar="COL",

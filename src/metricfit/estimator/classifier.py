@@ -15,6 +15,7 @@ from metricfit.estimator.parameters import check_parameters, check_passed_on
 from metricfit.estimator.routing import requested, routed
 from metricfit.messages import renamed
 from metricfit.methods import Method
+from metricfit.metrics.few_rows import MIN_ROWS
 from metricfit.oracles.base import Counting
 from metricfit.oracles.dask.partitions import is_dask
 from metricfit.problem import ConstraintLike, ObjectiveLike
@@ -65,6 +66,8 @@ class MetricClassifier(Decider):
         classes, and an unfitted clone of its model is trained to predict the cells.
     missing : {"error", "cell"}, default="error"
         Refuse rows that lack an attribute, or give them a separate cell, with the value ``"(missing)"``.
+    min_rows : int, default=10
+        Constraints over groups leave out rates that rest on fewer rows, as long as two groups remain.
     unseen : {"error", "overall"}, default="error"
         What `predict` does with rows whose attribute values did not occur in `fit`: refuse them, or decide them by the
         rule that is best for all rows together.
@@ -147,6 +150,7 @@ class MetricClassifier(Decider):
         attributes: str | Iterable[str] | None = None,
         blind: bool = False,
         missing: Literal["error", "cell"] = "error",
+        min_rows: int = MIN_ROWS,
         unseen: Literal["error", "overall"] = "error",
         confidence: float | None = None,
         randomize: Literal["hash", "draw", "never"] = "hash",
@@ -169,6 +173,7 @@ class MetricClassifier(Decider):
         self.attributes = attributes
         self.blind = blind
         self.missing = missing
+        self.min_rows = min_rows
         self.unseen = unseen
         self.confidence = confidence
         self.randomize = randomize

@@ -181,6 +181,7 @@ def _retrained(
         sample_weight=rows.weights,
     )
     model = rows.fitted(clf)
+    problem = problem.limited(oracle.axes, oracle.class_counts, clf.min_rows)
     result = with_expected(problem, oracle, solve(problem, oracle, _options(clf, seed)))
     return Fitted(model, rows.classes, result)
 
@@ -218,9 +219,11 @@ def _confirmed(
     test = judged(kept, class_proba(model, others.X, rows.classes), others.weights)
     if level <= EVEN:  # folds of the rows that the model has not seen
         oracle = PluginOracle(test, clf.counting, threads(clf.n_jobs))
+        problem = problem.limited(oracle.axes, oracle.class_counts, clf.min_rows)
         result = confirmed_by_folds(problem, oracle, _options(clf, seed))
     else:
         oracle = PluginOracle(tuned, clf.counting, threads(clf.n_jobs))
+        problem = problem.limited(oracle.axes, oracle.class_counts, clf.min_rows)
         result = confirmed(problem, oracle, test, float(level), _options(clf, seed))
     return Fitted(model, rows.classes, result, held_out)
 
@@ -266,6 +269,7 @@ def _tuned(
         counting=clf.counting,
         blind=clf.blind,
         missing=clf.missing,
+        min_rows=clf.min_rows,
         unseen=clf.unseen,
         expect=True,
         confidence=clf.confidence,

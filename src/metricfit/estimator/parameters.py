@@ -50,7 +50,8 @@ def check_parameters(classifier: Any) -> None:
         raise ValueError(
             "confidence is not supported with blind=True; leave one of them out and see result_.expected"
         )
-    check_options(classifier.tol, classifier.max_calls, classifier.max_seconds, classifier.counting)
+    tol, calls, seconds = classifier.tol, classifier.max_calls, classifier.max_seconds
+    check_options(tol, calls, seconds, classifier.counting, classifier.min_rows)
     threads(classifier.n_jobs)
 
 

@@ -18,7 +18,7 @@ from metricfit.functions.linear import Linear
 from metricfit.functions.matrices import dense
 from metricfit.intervals.evidence import Evidence
 from metricfit.metrics.base import Metric, Sliced
-from metricfit.metrics.comparison import Disparity, Worst, strata_of
+from metricfit.metrics.comparison import Disparity, Worst, compared, strata_of
 from metricfit.metrics.rates import Named, Rates
 from metricfit.types import BoolArray, FloatArray
 
@@ -184,9 +184,9 @@ def _differences(
     metric: Disparity, parts: list[Rates], binding: Binding, seen: Evidence
 ) -> Iterator[LinearFunction]:
     """Yield each rate of each group minus what it is compared with, and the other way round."""
-    for stratum in strata_of(metric, binding):
-        groups = [g for g in stratum.groups(metric.over).values() if g.mass >= metric.min_share]
+    for within, stratum in strata_of(metric, binding).items():
         for part in parts:
+            groups = [group for _, group, _ in compared(metric, part, stratum, within)]
             for whole, *narrow in zip(*(rates_of(part, b) for b in (stratum, *groups)), strict=True):
                 overall, found = (
                     whole.on(seen),

@@ -24,9 +24,12 @@ from metricfit.messages import brief
 from metricfit.metrics.base import Metric
 from metricfit.metrics.recorded import recorded
 from metricfit.metrics.text.words import attributes, finite, number
+from metricfit.types import Label
 
 Over = str | Sequence[str]
 To = Literal["overall", "pairs", "mean"]
+#: The text of a rate and the values of a group of which a comparison leaves it out.
+LeftOut = frozenset[tuple[str, tuple[Label, ...]]]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -39,6 +42,7 @@ class Disparity(Metric):
     as_ratio: bool = False
     given: Over | None = None
     min_share: float = 0.0
+    left_out: LeftOut = frozenset()
     smooth = False
 
     @property
@@ -55,9 +59,9 @@ class Disparity(Metric):
         nodes: list[Node] = []
         # If a group or a stratum lacks a class, only the comparison of that class is left out.
         for part in self.metric.parts(binding):
-            for stratum in strata:
+            for within, stratum in strata.items():
                 overall = _bound(part, stratum, required=self.given is None)
-                groups = [node for _, _, node in compared(part, self.over, stratum, self.min_share)]
+                groups = [node for _, _, node in compared(self, part, stratum, within)]
                 if overall is not None and groups:
                     groups = [_or_overall(group, overall) for group in groups]
                     nodes += self._ratios(groups, overall) if self.as_ratio else self._apart(groups, overall)
@@ -113,6 +117,7 @@ class Worst(Metric):
     metric: Metric
     over: Over
     min_share: float = 0.0
+    left_out: LeftOut = frozenset()
     smooth = False
 
     @property
@@ -127,7 +132,7 @@ class Worst(Metric):
 
     def bind(self, binding: Binding) -> Node:
         _bound(self.metric, binding, required=True)
-        groups = [node for _, _, node in compared(self.metric, self.over, binding, self.min_share)]
+        groups = [node for _, _, node in compared(self, self.metric, binding)]
         if not groups:
             raise Undefined(
                 f"undefined{binding.where()}, because no group has rows in the denominator of {self.metric}"
@@ -154,21 +159,22 @@ def comparisons_in(metric: Metric) -> Iterator[Disparity | Worst]:
         yield from comparisons_in(part)
 
 
-def strata_of(metric: Disparity, binding: Binding) -> list[Binding]:
-    """Return the parts of the rows within which groups are compared."""
-    return [binding] if metric.given is None else list(binding.groups(metric.given).values())
+def strata_of(metric: Disparity, binding: Binding) -> dict[tuple[Label, ...], Binding]:
+    """Return the parts of the rows within which groups are compared, by the values that define them."""
+    return {(): binding} if metric.given is None else binding.groups(metric.given)
 
 
 def compared(
-    metric: Metric, over: Over, binding: Binding, min_share: float = 0.0
-) -> Iterator[tuple[tuple[object, ...], Binding, Node]]:
-    """Yield values, binding and metric of each group that has a value to compare.
+    one: Disparity | Worst, part: Metric, binding: Binding, within: tuple[Label, ...] = ()
+) -> Iterator[tuple[tuple[Label, ...], Binding, Node]]:
+    """Yield values, binding and rate of each group that has a value to compare, within a stratum of the rows.
 
     A group with less than ``min_share`` of all rows is left out, and so is a group without rows in the denominator of
     the metric: a rate that does not exist breaks no limit.
     """
-    for values, group in binding.groups(over).items():
-        node = _bound(metric, group) if group.mass >= min_share else None
+    for values, group in binding.groups(one.over).items():
+        thin = group.mass < one.min_share or (str(part), (*within, *values)) in one.left_out
+        node = None if thin else _bound(part, group)
         if node is not None:
             yield values, group, node
 

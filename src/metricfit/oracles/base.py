@@ -14,7 +14,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Scan
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, IntArray
 
 # How the confusion of a rule is counted: by labels, or by probabilities, calibrated first or as given; or as rows that
 # were not seen prefer.
@@ -115,6 +115,11 @@ class OracleBase(ABC):
         if rows is None or rows.weights is None or len(rows) != self.n_rows:
             return float(self.n_rows or 0)
         return 1 / float(np.sum(rows.weights**2))
+
+    @property
+    def class_counts(self) -> IntArray:
+        """The number of rows of each class in each cell, (cells, classes); from their shares by default."""
+        return np.round(self.margins * (self.n_rows or 0)).astype(np.int64)
 
     @property
     def calibrates(self) -> bool:

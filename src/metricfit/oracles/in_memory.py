@@ -13,14 +13,14 @@ from metricfit.calibration import SETTINGS, Calibration, Report
 from metricfit.calibration import Settings as CalibrationSettings
 from metricfit.calibration import fit as fit_calibration
 from metricfit.data.layout import Layout
-from metricfit.data.rows import RowArrays, Rows, priors
+from metricfit.data.rows import RowArrays, Rows, priors, strata
 from metricfit.kernels import counting as kernels
 from metricfit.kernels.engine import Engine
 from metricfit.kernels.scan import Scan
 from metricfit.oracles.base import SOFT, Counting, OracleBase, Vertex
 from metricfit.oracles.samples import thinned
 from metricfit.oracles.settings import TUNED, Settings, worth_a_sample
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, IntArray
 
 
 class PluginOracle(OracleBase):
@@ -81,6 +81,11 @@ class PluginOracle(OracleBase):
         """The effective number of rows: how many equally weighted rows carry the same information."""
         weights = self.rows.weights
         return float(len(self.rows)) if weights is None else 1 / float(weights @ weights)
+
+    @property
+    def class_counts(self) -> IntArray:
+        """The number of rows of each class in each cell."""
+        return strata(self.rows.labels, self.rows.cells, None, len(self.axes.cells), self.axes.n)
 
     def expect(self, passes: int) -> None:
         """Use the compiled kernels from now on if so many passes are worth loading them."""

@@ -5,6 +5,8 @@ The keys are all optional; values are strings, numbers or lists of these:
 - ``objective``, ``direction`` ("maximize" or "minimize"), ``constraints``: as text that `metricfit.parse` reads;
 - ``counting``, ``calibration``, ``confidence``, ``method``, ``status``, ``rows``, ``classes``, ``metricfit`` (the
   version);
+- ``left_out``: the rates of groups that constraints do not bind, because they rest on few rows: as JSON
+  texts ``[constraint, rate, rows, {attribute: value}]``;
 - ``reached``: the objective, then the metric of each constraint, on the rows that decisions were tuned on;
 - ``expected``, ``expected_low``, ``expected_high``: the same on new rows, with the ends of their 95 % intervals;
 - ``alone``: the same of the deterministic rule of ``randomize="never"``, on the rows that decisions were tuned on;
@@ -13,14 +15,16 @@ The keys are all optional; values are strings, numbers or lists of these:
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
 from metricfit.exceptions import NotJudgedWarning
 from metricfit.messages import brief, some, warn
 from metricfit.metrics import Constraint, Metric, parse
+from metricfit.metrics.few_rows import ThinRate, without
 from metricfit.policy.document import fits
 
 # What is left of a text that is too long, in characters.
@@ -52,7 +56,7 @@ def shortened(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """Return provenance that a policy file has room for; ``shortened`` names the keys of which a part is missing.
 
     Classes go first, because the policy has them anyway, then the ends of long texts, then the last constraints with
-    their values.
+    their values and the rates that they leave out.
 
     Examples
     --------
@@ -71,8 +75,9 @@ def shortened(provenance: Mapping[str, Any]) -> dict[str, Any]:
     if not fits(told()) and made.pop("classes", None):
         lost.append("classes")
     if not fits(told()):
-        lost += [name for name, value in made.items() if value != _beginning(value)]
-        made = {name: _beginning(value) for name, value in made.items()}
+        long = {name for name, value in made.items() if name != "left_out" and value != _beginning(value)}
+        lost += [name for name in made if name in long]
+        made |= {name: _beginning(made[name]) for name in long}
     while not fits(told()) and made.get("constraints"):
         made["constraints"] = made["constraints"][: len(made["constraints"]) // 2]
         _drop_values(made)
@@ -90,9 +95,12 @@ def _beginning(value: Any) -> Any:
 
 
 def _drop_values(made: dict[str, Any]) -> None:
-    """Leave out the values of constraints that are left out."""
+    """Drop the values of constraints that are dropped, and the rates that these leave out."""
     kept = 1 + len(made["constraints"])
     made |= {name: made[name][:kept] for name in VALUES if isinstance(made.get(name), list)}
+    if made.get("left_out"):
+        known = set(made["constraints"])
+        made["left_out"] = [text for text in made["left_out"] if _beginning(json.loads(text)[0]) in known]
 
 
 def asked(provenance: Mapping[str, Any]) -> tuple[Metric | None, list[Constraint]]:
@@ -113,6 +121,7 @@ def asked(provenance: Mapping[str, Any]) -> tuple[Metric | None, list[Constraint
     objective = _read(given)
     listed = provenance.get("constraints")
     found = {str(text): _read(text) for text in listed} if isinstance(listed, list) else {}
+    thin = _left_out(provenance.get("left_out"))
     missing = provenance.get("shortened")
     long = [name for name in ("objective", "constraints") if isinstance(missing, list) and name in missing]
     lost = [text for text, read in found.items() if not isinstance(read, Constraint)]
@@ -128,8 +137,30 @@ def asked(provenance: Mapping[str, Any]) -> tuple[Metric | None, list[Constraint
         warn(_not_stored(goal, lost), NotJudgedWarning)
     return (
         objective if isinstance(objective, Metric) else None,
-        [read for read in found.values() if isinstance(read, Constraint)],
+        [without(read, thin) for read in found.values() if isinstance(read, Constraint)],
     )
+
+
+def left_out(thin: Iterable[ThinRate]) -> list[str]:
+    """Return rates that constraints leave out as JSON texts."""
+    return [
+        json.dumps(
+            [one.constraint, one.rate, one.rows, {name: plain(value) for name, value in one.group.items()}]
+        )
+        for one in thin
+    ]
+
+
+def _left_out(listed: Any) -> list[ThinRate]:
+    """Read them again; anything else that a file may contain is left out."""
+    found = []
+    for text in listed if isinstance(listed, list) else []:
+        try:
+            constraint, rate, rows, group = json.loads(text)
+            found.append(ThinRate(str(constraint), str(rate), dict(group), int(rows)))
+        except (TypeError, ValueError):
+            continue
+    return found
 
 
 def _not_stored(objective: str | None, constraints: list[str]) -> str:

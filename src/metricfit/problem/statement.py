@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from metricfit.functions.binding import Binding
 from metricfit.functions.sums import negative
 from metricfit.messages import some
 from metricfit.metrics import Constraint, Metric, custom, parse
+from metricfit.metrics.few_rows import ThinRate, limited
 from metricfit.metrics.text.parse import constraint_of
 from metricfit.problem.limit import Limit
 from metricfit.problem.program import Program
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, IntArray
 
 ObjectiveLike = Metric | str | Callable[[FloatArray], float]
 ConstraintLike = Constraint | str
@@ -34,6 +35,7 @@ class Problem:
 
     objective: Metric
     constraints: tuple[Constraint, ...] = ()
+    left_out: tuple[ThinRate, ...] = ()
 
     @classmethod
     def of(
@@ -56,6 +58,15 @@ class Problem:
     def __str__(self) -> str:
         limits = f" subject to {', '.join(map(str, self.constraints))}" if self.constraints else ""
         return f"{'maximize' if self.sign < 0 else 'minimize'} {self.objective}{limits}"
+
+    def limited(self, axes: Axes, counts: IntArray, min_rows: int) -> Problem:
+        """Return the problem without the rates of groups that its limits cannot bind, and a record of them.
+
+        A limit over groups leaves out the rates of groups that rest on fewer than ``min_rows`` rows, given the numbers
+        of rows (cells x classes), as long as two groups remain.
+        """
+        constraints, thin = limited(self.constraints, axes, counts, min_rows)
+        return replace(self, constraints=constraints, left_out=thin)
 
     def bind(self, axes: Axes, margins: FloatArray) -> Program:
         """Return the problem on data with these axes and class priors (cells x classes)."""

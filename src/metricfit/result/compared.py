@@ -7,23 +7,10 @@ from collections.abc import Iterator, Sequence
 from metricfit.data.attributes import names_of
 from metricfit.data.axes import Axes
 from metricfit.metrics import Metric, coverage, recall
-from metricfit.metrics.base import Combination
 from metricfit.metrics.comparison import Disparity, comparisons_in
 from metricfit.metrics.fairness import DecisionRates
-from metricfit.metrics.rates import COVERAGES, Named, Rates
+from metricfit.metrics.rates import COVERAGES
 from metricfit.problem import Problem
-
-
-def rate_of(metric: Metric) -> Rates | None:
-    """Return the rate that a metric is, or is 1 minus; None for other functions of the matrix."""
-    match metric:
-        case Rates():
-            return metric
-        case Named(_, inner):
-            return rate_of(inner)
-        case Combination(((scale, inner),), constant) if (scale, constant) == (-1, 1):
-            return rate_of(inner)
-    return None
 
 
 def comparisons(metric: Metric) -> Iterator[tuple[Metric, list[str]]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from metricfit.data.confusion import Confusion
@@ -9,42 +11,39 @@ from metricfit.exceptions import FewRowsWarning
 from metricfit.functions.binding import Binding
 from metricfit.messages import count, pairs_text, warn
 from metricfit.metrics import Metric
-from metricfit.result.compared import rate_of
+from metricfit.metrics.few_rows import ThinRate, rows_behind
 from metricfit.result.groups import Groups, on_group
-from metricfit.types import BoolArray, FloatArray, IntArray, Label
+from metricfit.types import BoolArray, IntArray, Label
 
 FEW_ROWS = 30
 
 
-def warn_of_few_rows(groups: Groups, confusion: Confusion) -> None:
+def warn_of_few_rows(groups: Groups, confusion: Confusion, left_out: Sequence[ThinRate] = ()) -> None:
     """Warn about groups whose rates rest on so few rows that a limit on them says little about new rows."""
     small = []
     for rate, over in groups.compared:
         masks = confusion.axes.cells.groups(over)
         rows = _rows_of_groups(rate, np.array(list(masks.values())), groups.counts, confusion)
-        small += [
-            (count, rate, over, group) for group, count in zip(masks, rows, strict=True) if count < FEW_ROWS
-        ]
+        small += [(few, rate, over, group) for group, few in zip(masks, rows, strict=True) if few < FEW_ROWS]
     if small:
         small.sort(key=lambda entry: entry[0])
+        told = (
+            f". Constraints leave out {count(len(left_out), 'rate')}, see result.left_out" if left_out else ""
+        )
         shown = [_known(*entry[1:], confusion, groups.counts) for entry in small[:4]]
         warn(
             f"{len(small)} of the rates compared over groups {'rests' if len(small) == 1 else 'rest'} on fewer than "
             f"{FEW_ROWS} rows: "
             f"{'; '.join(shown)}{'; ...' if len(small) > 4 else ''}. On new rows a rate may have any value in its "
-            "interval: merge small groups, leave them out with min_share, or pass more rows",
+            f"interval: merge small groups, leave them out with min_rows or min_share, or pass more rows{told}",
             FewRowsWarning,
         )
 
 
-def _rows_of_groups(metric: Metric, masks: BoolArray, counts: IntArray, confusion: Confusion) -> FloatArray:
+def _rows_of_groups(metric: Metric, masks: BoolArray, counts: IntArray, confusion: Confusion) -> list[float]:
     """Return the rows in the metric's denominator for each group, if these do not depend on the decisions."""
-    of_class = masks.astype(float) @ counts
-    rate = rate_of(metric)
-    under = None if rate is None else rate.under(Binding.of(confusion.axes, confusion.margins))
-    if under is None or not under.constant:
-        return np.asarray(of_class.sum(axis=1))
-    return np.asarray((of_class @ under.row.T).max(axis=1))
+    binding = Binding.of(confusion.axes, confusion.margins)
+    return [rows_behind(metric, binding, of_class) for of_class in masks.astype(int) @ counts]
 
 
 def _known(

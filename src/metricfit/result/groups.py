@@ -16,9 +16,10 @@ from metricfit.functions.binding import Binding
 from metricfit.intervals.estimate import wilson
 from metricfit.metrics import Metric
 from metricfit.metrics.comparison import Over
+from metricfit.metrics.few_rows import rate_of
 from metricfit.oracles.in_memory import PluginOracle
 from metricfit.problem import Problem
-from metricfit.result.compared import rate_of, rates_compared
+from metricfit.result.compared import rates_compared
 from metricfit.result.most_probable import of_most_probable
 from metricfit.types import BoolArray, IntArray, Label
 

@@ -15,6 +15,7 @@ from metricfit.data.confusion import Confusion
 from metricfit.messages import count
 from metricfit.methods.base import Record, Status
 from metricfit.metrics import Metric, accuracy
+from metricfit.metrics.few_rows import ThinRate
 from metricfit.policy import Policy
 from metricfit.policy.provenance import plain, shortened
 from metricfit.problem import Problem
@@ -52,6 +53,9 @@ class Result:
     method : str
     problem : str
         What was solved, in words.
+    left_out : tuple of ThinRate
+        The rates of groups that constraints do not bind, because they rest on fewer than ``min_rows`` rows: each has a
+        ``constraint``, ``rate``, ``group`` and ``rows``. Such groups get the rule of all rows.
     calibration : Report or None
         How the probabilities were calibrated, and the effect; None if they were used as given.
     counting : {"calibrated", "labels", "model"}
@@ -98,6 +102,7 @@ class Result:
     seconds: float
     method: str
     problem: str
+    left_out: tuple[ThinRate, ...] = ()
     counting: str = "labels"
     choice: str = ""
     calibration: Report | None = None
@@ -246,6 +251,8 @@ class Result:
             lines.append(f"  new rows: {self.expected.note}")
         elif self.expected_note:
             lines.append(f"  new rows: {self.expected_note}")
+        if self.left_out:
+            lines.append(f"  left out of the constraints, for few rows: {'; '.join(map(str, self.left_out))}")
         if self.confidence is not None:
             lines += [f"  {line}" for line in str(self.confidence).splitlines()]
         return "\n".join(lines)

@@ -13,6 +13,7 @@ from metricfit.data.attributes import UNSEEN_RULES
 from metricfit.messages import renamed, unknown
 from metricfit.methods import Method, Record
 from metricfit.metrics import Constraint
+from metricfit.metrics.few_rows import MIN_ROWS
 from metricfit.options import Options, check_options, check_switches, threads
 from metricfit.oracles import Oracle, PluginOracle
 from metricfit.oracles.base import Counting, OracleBase, adapted
@@ -48,6 +49,7 @@ def optimize(
     blind: bool = False,
     missing: Literal["error", "cell"] = "error",
     unseen: Literal["error", "overall"] = "error",
+    min_rows: int = MIN_ROWS,
     expect: bool = False,
     confidence: float | None = None,
     tol: float = 1e-4,
@@ -101,6 +103,9 @@ def optimize(
     unseen : {"error", "overall"}, default="error"
         What the policy does with new rows whose attribute values do not occur in these rows: refuse them, or decide
         them by the rule that is best for all rows together, under the constraints that need no attributes.
+    min_rows : int, default=10
+        Constraints over groups leave out rates that rest on fewer rows, as long as two groups remain: a rate of two
+        rows says nothing of new rows. `Result.left_out` lists them; 0 enforces all.
     expect : bool, default=False
         Also estimate what to expect on new rows, `Result.expected`: for each of three folds, the policy is fitted again
         on the other rows. This takes about as long as two or three more solves.
@@ -152,7 +157,7 @@ def optimize(
     (True, True, ["precision('fraud') >= 0.8", "demographic_parity(over='region') <= 0.05"])
     """
     problem = Problem.of(objective, constraints)
-    check_options(tol, max_calls, max_seconds, counting)
+    check_options(tol, max_calls, max_seconds, counting, min_rows)
     check_switches(expect=expect, blind=blind)
     check_confidence(confidence)
     if unseen not in UNSEEN_RULES:
@@ -178,6 +183,7 @@ def optimize(
     asked = plugin if isinstance(oracle, str) else adapted(oracle)
     if asked is not plugin:
         _check_same_rows(asked, plugin)
+    problem = problem.limited(plugin.axes, plugin.class_counts, min_rows)
     judged = partial(with_expected, problem, asked, options=options) if expect else None
     # A blind policy sees no attributes, so no value can be unseen.
     return answered(problem, asked, options, confidence, "error" if blind else unseen, plugin, judged)
@@ -227,7 +233,7 @@ def answered(
             result = confirmed(problem, oracle.on(tuning), apart, confidence, options)
     if isinstance(plugin, PluginOracle) and plugin.axes.seen.cells.names:
         groups = groups_of(problem, plugin)
-        warn_of_few_rows(groups, result.confusion)
+        warn_of_few_rows(groups, result.confusion, problem.left_out)
         result = replace(result, groups=groups)
     if unseen == "error":
         return result

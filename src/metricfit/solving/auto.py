@@ -1,36 +1,29 @@
 """The default counting: the calibrated answer with its proof, unless rows that it did not see prefer another one.
 
-There are three candidates: the answer of the calibrated problem, which carries a proof; a search on labels; and the
-most probable class, which is not tuned at all. A candidate that is not clearly better than the calibrated answer even
-on the rows that it was tuned on is dropped. The others are fitted again without each of some folds, and judged by the
-labels there (`Merit`); ties go to the proof. Where the chosen one misses a limit there by more than chance, it is tried
-once more with that limit tightened.
+There are two candidates: the answer of the calibrated problem, which carries a proof, and a search on labels that
+begins at its rules. If the search is not clearly better even on the rows that it was tuned on, the proof is returned.
+Else both are fitted again without each of some folds, and judged by the labels there (`Merit`); ties go to the proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
-
-import numpy as np
 
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
-from metricfit.methods import Local, Plugin, Record, choose
-from metricfit.methods.base import Budget, Walk
+from metricfit.methods import Local, Record, choose
+from metricfit.methods.base import Budget
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
 from metricfit.oracles.base import Counting, OracleBase
 from metricfit.oracles.samples import thinned
-from metricfit.policy import Policy
 from metricfit.problem import Problem, Program
-from metricfit.solving.answer import Answer
-from metricfit.solving.judge import Merit, counted, shrunk
+from metricfit.solving.judge import Merit
 from metricfit.solving.policy_search import (
     Found,
     budget_of,
-    by_method,
     calibrated_answer,
     on_labels,
     refuse_empty_limits,
@@ -41,9 +34,9 @@ from metricfit.trust.expected import deal, parts_of
 from metricfit.types import FloatArray
 
 # The candidates; ties go to the first.
-CALIBRATED, SEARCHED, ARGMAX = "the calibrated answer", "the search on labels", "the most probable class"
-#: A candidate must be better than the calibrated answer by more than this, in standard errors of the objective.
-TIE = 0.5
+CALIBRATED, SEARCHED = "the calibrated answer", "the search on labels"
+#: A candidate must be better than the calibrated answer by more than this, in standard errors of the difference.
+TIE = 1.0
 #: How many folds, and how many rows and probabilities are judged by at most.
 FOLDS, ROWS, ENTRIES = 3, 20_000, 200_000
 
@@ -86,9 +79,7 @@ def choose_answer(problem: Problem, given: OracleBase, options: Options) -> Choi
     quiet = replace(options, callback=None, verbose=0, derandomise=False)
     oracle = PluginOracle(rows, "labels", given.threads)
     verdict = judged(Bench.of(problem, rows, oracle, quiet, budget_of(program, quiet)))
-    asked = replace(options, method=Plugin()) if verdict.name == ARGMAX else options
-    found = search(verdict.problem, given.by(verdict.counting), asked)
-    found = _for(problem, found, verdict.found.outcome.bound)
+    found = search(problem, given.by(verdict.counting), options)
     why = f"{verdict.why}, judged by {len(rows):,} rows"
     return Choice(found, verdict.counting, why, found.outcome.history)
 
@@ -106,11 +97,10 @@ def _history(verdict: Verdict, options: Options) -> tuple[Record, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """The candidate that is preferred, the problem that was solved for it, and why it is preferred."""
+    """The candidate that is preferred, and why."""
 
     name: str
     found: Found
-    problem: Problem
     why: str
 
     @property
@@ -137,36 +127,24 @@ class Bench:
         assert soft is not None, "counting='auto' is for oracles of probabilities"
         return cls(problem, rows, oracle, soft, options, budget)
 
-    def fitted(self, names: Sequence[str]) -> dict[str, Found]:
-        """Return the candidates of these names that meet all limits, each counted in its own way."""
+    def fitted(self, searched: bool = True) -> dict[str, Found]:
+        """Return the candidates that meet all limits, each counted in its own way."""
         known = calibrated_answer(self.problem, self.soft, self.options, self.budget)
-        if known is not None and known.stopped:
-            return {CALIBRATED: known}
-        later = replace(self.options, start=None, callback=None, verbose=0)
-        plain = replace(later, method=Plugin())
-        ways: dict[str, Callable[[], Found | None]] = {
-            CALIBRATED: lambda: known,
-            SEARCHED: partial(on_labels, self.problem, self.oracle, known, later, self.budget),
-            ARGMAX: lambda: replace(
-                by_method(self.problem, self.oracle, plain, self.budget), calibrated=known
-            ),
-        }
-        found = {}
-        for name in names:
-            if name != CALIBRATED and known is not None and (self.budget.late or not self.budget.left):
-                continue
-            try:
-                one = ways[name]()
-            except InfeasibleError:
-                continue
-            if one is not None and one.answer.standing.kept:
-                found[name] = one
-        return found
+        found = {} if known is None else {CALIBRATED: known}
+        spent = known is not None and (known.stopped or self.budget.late or not self.budget.left)
+        if searched and not spent:
+            later = replace(self.options, start=None, callback=None, verbose=0)
+            with suppress(InfeasibleError):
+                found[SEARCHED] = on_labels(self.problem, self.oracle, known, later, self.budget)
+        return {name: one for name, one in found.items() if one.stopped or one.answer.standing.kept}
 
     def seen(self, found: dict[str, Found], program: Program) -> dict[str, Merit]:
         """Return the merits of candidates on the rows that they were fitted to."""
         policies = {name: one.answer.plugin_policy() for name, one in found.items()}
-        return {name: self._merit(program, [(self.rows, one)]) for name, one in policies.items()}
+        return {
+            name: Merit.of(program, [self.rows], [policy.chances(self.rows)])
+            for name, policy in policies.items()
+        }
 
     def unseen(self, found: dict[str, Found], program: Program) -> dict[str, Merit]:
         """Return the merits of candidates on rows that they were not fitted to; none for one that a fold lacks.
@@ -182,26 +160,24 @@ class Bench:
         again = replace(self.options, start=start, callback=None, verbose=0, derandomise=False)
         if CALIBRATED in found and isinstance(found[CALIBRATED].method, Local):
             again = replace(again, method=Local(tries=1, thorough=False, warn=False))
-        parts: dict[str, list[tuple[Rows, Policy]]] = {name: [] for name in found}
+        parts: dict[str, list[FloatArray]] = {name: [] for name in found}
         folds = parts_of(deal(rows.labels, rows.cells, FOLDS))
         for fitted, left_out in folds:
             some = rows.take(fitted)
             oracle = PluginOracle(some, "labels", self.oracle.threads)
             soft = PluginOracle(held_out.take(fitted), "model", self.oracle.threads)
             budget = Budget(max_seconds=self.budget.max_seconds - self.budget.seconds)
-            for name, one in (
-                Bench(self.problem, some, oracle, soft, again, budget).fitted(list(found)).items()
-            ):
-                judged = held_out if name == CALIBRATED else rows
-                parts[name].append((judged[left_out], one.answer.plugin_policy()))
+            bench = Bench(self.problem, some, oracle, soft, again, budget)
+            for name, one in bench.fitted(searched=SEARCHED in found).items():
+                if name in found:
+                    judged = held_out if name == CALIBRATED else rows
+                    parts[name].append(one.answer.plugin_policy().chances(judged[left_out]))
+        judges = [rows[left_out] for _, left_out in folds]
         return {
-            name: self._merit(program, pairs) for name, pairs in parts.items() if len(pairs) == len(folds)
+            name: Merit.of(program, judges, chances)
+            for name, chances in parts.items()
+            if chances and len(chances) == len(folds)
         }
-
-    def _merit(self, program: Program, pairs: Sequence[tuple[Rows, Policy]]) -> Merit:
-        made: FloatArray = np.sum([counted(program, rows, policy) for rows, policy in pairs], axis=0)
-        total = sum(len(rows) if rows.weights is None else float(rows.weights.sum()) for rows, _ in pairs)
-        return Merit.of(program, made / total, self.oracle.effective_rows)
 
     @property
     def program(self) -> Program:
@@ -211,66 +187,27 @@ class Bench:
 
 def judged(bench: Bench) -> Verdict:
     """Return the candidate that the rows of a bench prefer."""
-    found = bench.fitted([CALIBRATED, SEARCHED, ARGMAX])
-    if not found:  # the calibrated problem says by how much limits are missed, and which of them conflict
-        search(bench.problem, bench.oracle.by("calibrated"), bench.options)
-        raise AssertionError("an infeasible problem is feasible when it is solved once more")
+    found = bench.fitted()
+    if not found:
+        # The calibrated problem says by how much limits are missed, and which of them conflict.
+        nearest = search(bench.problem, bench.oracle.by("calibrated"), bench.options)
+        return Verdict(CALIBRATED, nearest, f"{CALIBRATED}: nothing found meets the limits")
     program, (first, *others) = bench.program, list(found)
     seen = bench.seen(found, program)
-    rivals = [name for name in others if _clearly(seen[name], seen[first])]
+    rivals = [name for name in others if seen[name].beats(seen[first], TIE)]
     if not rivals:
-        return Verdict(first, found[first], bench.problem, _unrivalled(first, others))
+        return Verdict(first, found[first], _unrivalled(first, others))
     held = bench.unseen({name: found[name] for name in (first, *rivals)}, program)
     best = min(held, key=lambda name: held[name].cost, default=first)
-    if first in held and not _clearly(held[best], held[first]):
+    if first in held and not held[best].beats(held[first], TIE):
         best = first
-    verdict = Verdict(best, found[best], bench.problem, _preferred(bench.problem, best, held))
-    return _tightened(bench, verdict, held[best], program) if best in held else verdict
-
-
-def _clearly(one: Merit, other: Merit) -> bool:
-    """Whether a policy is better than another one by more than a tie."""
-    return other.cost - one.cost > TIE * other.error
-
-
-def _tightened(bench: Bench, verdict: Verdict, merit: Merit, program: Program) -> Verdict:
-    """Return the verdict, or the same candidate with tightened limits where that is better on rows not seen."""
-    missed = shrunk(np.maximum(-merit.margins, 0.0), merit.errors)
-    if not missed.any() or verdict.name == ARGMAX:
-        return verdict
-    limits = tuple(
-        replace(constraint, limit=constraint.limit + constraint.inward * float(move))
-        for constraint, move in zip(bench.problem.constraints, missed, strict=True)
-    )
-    tighter = replace(bench, problem=replace(bench.problem, constraints=limits))
-    found = tighter.fitted([verdict.name])
-    again = tighter.unseen(found, program) if found else {}
-    if not again or again[verdict.name].cost >= merit.cost:
-        return verdict
-    moved = [str(c) for c, move in zip(limits, missed, strict=True) if move]
-    kept = _for(bench.problem, found[verdict.name], verdict.found.outcome.bound)
-    why = f"{verdict.why}; rows not seen missed a limit, so it was solved for {' and '.join(moved)}"
-    return Verdict(verdict.name, kept, tighter.problem, why)
-
-
-def _for(problem: Problem, found: Found, bound: float) -> Found:
-    """Return an answer for tightened limits as one for the limits asked for, of which a bound is known."""
-    walk = found.answer.walk
-    if walk.program.problem is problem:
-        return found
-    program = problem.bind(walk.program.axes, walk.oracle.margins)
-    asked = Walk(program, walk.oracle, walk.tol, walk.budget, walk.seed)
-    for vertex in walk.vertices:
-        asked.add(vertex)
-    outcome = replace(found.outcome, bound=bound, status="searched")
-    return replace(found, answer=Answer(asked, found.answer.mixture), outcome=outcome)
+    return Verdict(best, found[best], _preferred(bench.problem, best, held))
 
 
 def _unrivalled(first: str, others: Sequence[str]) -> str:
     if not others:
         return f"{first}: no other candidate meets the limits"
-    no = f"neither {' nor '.join(others)}" if len(others) > 1 else f"not {others[0]}"
-    return f"{first}: {no} is clearly better, even on the rows that were tuned on"
+    return f"{first}: {others[0]} is not clearly better, even on the rows that were tuned on"
 
 
 def _preferred(problem: Problem, best: str, held: dict[str, Merit]) -> str:

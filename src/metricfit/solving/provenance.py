@@ -10,6 +10,7 @@ from metricfit.data.rows import Rows
 from metricfit.oracles import PluginOracle
 from metricfit.oracles.base import OracleBase
 from metricfit.policy.models import ModelPolicy
+from metricfit.policy.provenance import left_out
 from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.trust.decided import Decided
@@ -44,6 +45,7 @@ def provenance_of(problem: Problem, oracle: OracleBase, result: Result) -> dict[
         "constraints": [str(constraint) for constraint in problem.constraints],
         "counting": result.counting,
         **({"choice": result.choice} if result.choice else {}),
+        **({"left_out": left_out(problem.left_out)} if problem.left_out else {}),
         "calibration": "none" if result.calibration is None else result.calibration.family,
         "method": result.method,
         "status": result.status,

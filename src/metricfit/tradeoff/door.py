@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from metricfit.messages import renamed
 from metricfit.methods import Method, Record
+from metricfit.metrics.few_rows import MIN_ROWS, limited
 from metricfit.options import Options, check_options, check_switches, threads
 from metricfit.oracles.base import Counting
 from metricfit.oracles.choice import oracle_for
@@ -34,6 +35,7 @@ def frontier(
     counting: Counting = "auto",
     blind: bool = False,
     missing: Literal["error", "cell"] = "error",
+    min_rows: int = MIN_ROWS,
     expect: bool = False,
     tol: float = 1e-4,
     max_calls: int | None = None,
@@ -67,6 +69,8 @@ def frontier(
         As in `optimize`.
     tol, n_jobs, random_state, start, verbose
         As in `optimize`; the first level that is solved begins at ``start``.
+    min_rows : int, default=10
+        As in `optimize`: the fewest rows of a rate that constraints over groups bind.
     expect : bool
         Also estimate what to expect on new rows at each level: the frontier is computed again without each of three
         folds.
@@ -92,7 +96,7 @@ def frontier(
     """
     problem = Problem.of(objective, constraints)
     traded = traded_constraints(constraint)
-    check_options(tol, max_calls, max_seconds, counting)
+    check_options(tol, max_calls, max_seconds, counting, min_rows)
     check_switches(expect=expect, blind=blind)
     options = Options(method, tol, max_calls, max_seconds, random_state, start, callback, verbose)
     oracle = oracle_for(
@@ -107,5 +111,7 @@ def frontier(
         blind=blind,
         missing=missing,
     )
+    problem = problem.limited(oracle.axes, oracle.class_counts, min_rows)
+    traded, _ = limited(traded, oracle.axes, oracle.class_counts, min_rows)
     front = trace(problem, traded, levels, oracle, options)
     return with_expected(front, oracle, options) if expect else front

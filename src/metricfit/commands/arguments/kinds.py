@@ -48,7 +48,7 @@ def count(text: str) -> int:
     return _whole(text, at_least=1)
 
 
-def seed(text: str) -> int:
+def natural(text: str) -> int:
     """Return a whole number >= 0."""
     return _whole(text, at_least=0)
 

@@ -16,6 +16,7 @@ from metricfit.functions.binding import Binding
 from metricfit.messages import several
 from metricfit.methods import METHODS, choose
 from metricfit.metrics import Constraint, Metric, parse
+from metricfit.metrics.few_rows import MIN_ROWS
 from metricfit.metrics.rates import Named
 from metricfit.options import COUNTINGS, Options
 from metricfit.oracles import Rows
@@ -61,6 +62,13 @@ def add_problem(parser: ArgumentParser) -> None:
         default="error",
         help="rows that lack an attribute: refuse them (default), or treat them as a separate group, '(missing)'",
     )
+    parser.add_argument(
+        "--min-rows",
+        metavar="N",
+        type=kinds.natural,
+        default=MIN_ROWS,
+        help="constraints over groups leave out rates that rest on fewer rows (default: 10; 0 enforces all)",
+    )
     goal = parser.add_mutually_exclusive_group(required=True)
     goal.add_argument("--maximize", metavar="TEXT", help="metric to maximize, such as g_mean")
     goal.add_argument(
@@ -83,7 +91,7 @@ def add_problem(parser: ArgumentParser) -> None:
     add_tolerance(parser)
     parser.add_argument("--max-calls", metavar="N", type=kinds.count, help="budget of oracle calls")
     parser.add_argument("--max-seconds", metavar="S", type=kinds.seconds, help="budget of time")
-    parser.add_argument("--seed", type=kinds.seed, help="seed of methods that use random numbers")
+    parser.add_argument("--seed", type=kinds.natural, help="seed of methods that use random numbers")
     parser.add_argument(
         "-v", "--verbose", action="count", default=0, help="print a line per iteration to standard error"
     )
@@ -104,7 +112,8 @@ def problem_of(options: Namespace) -> tuple[Problem, OracleBase]:
             )
     oracle = oracle_of(options)
     _check(problem, oracle.axes, goal, options.method)
-    return problem, oracle
+    least = getattr(options, "min_rows", MIN_ROWS)
+    return problem.limited(oracle.axes, oracle.class_counts, least), oracle
 
 
 def search_of(options: Namespace, verbose: int) -> Options:

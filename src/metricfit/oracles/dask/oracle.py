@@ -41,7 +41,7 @@ from metricfit.oracles.dask.worker import (
 )
 from metricfit.oracles.samples import fractions, sample_rows
 from metricfit.oracles.settings import TUNED, Settings, worth_a_sample
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +176,11 @@ class DaskOracle(OracleBase):
     def margins(self) -> FloatArray:  # type: ignore[override]
         """The class priors of each cell."""
         return priors(self._soft_sums if self.exact else self.totals, self.weight)
+
+    @property
+    def class_counts(self) -> IntArray:
+        """The number of rows of each class in each cell."""
+        return self.counts
 
     def by(self, counting: Counting) -> DaskOracle:
         """Return the oracle that counts the same rows in another way."""

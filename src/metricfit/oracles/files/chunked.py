@@ -183,6 +183,11 @@ class ChunkedOracle(OracleBase):
         """The class priors of each cell."""
         return priors(self._soft_sums if self.exact else self.rows.totals, self.total)
 
+    @property
+    def class_counts(self) -> IntArray:
+        """The number of rows of each class in each cell."""
+        return self.rows.counts
+
     def by(self, counting: Counting) -> ChunkedOracle:
         """Return the oracle that counts the same rows in another way."""
         other = copy(self)

@@ -95,7 +95,7 @@ def _claims(metric: Metric, sense: Sense, limit: float, binding: Binding) -> Ite
             for part in metric.metrics:
                 yield from _claims(part, sense, limit, binding)
         case Worst() if (metric.direction >= 0) == (sense == ">="):
-            for _, group, _ in compared(metric.metric, metric.over, binding, metric.min_share):
+            for _, group, _ in compared(metric, metric.metric, binding):
                 yield from _claims(metric.metric, sense, limit, group)
         case Disparity() if sense == "<=" and _comparable(metric, binding):
             yield from _gaps(metric, limit, binding)
@@ -121,10 +121,10 @@ def _comparable(metric: Disparity, binding: Binding) -> bool:
 
 
 def _gaps(metric: Disparity, limit: float, binding: Binding) -> Iterator[Claim]:
-    for stratum in strata_of(metric, binding):
+    for within, stratum in strata_of(metric, binding).items():
         for part in metric.metric.parts(binding):
             assert isinstance(part, Rates)
-            groups = [group for _, group, _ in compared(part, metric.over, stratum, metric.min_share)]
+            groups = [group for _, group, _ in compared(metric, part, stratum, within)]
             for group in groups:
                 rest = stratum.mask & ~group.mask
                 others = [rest] if metric.to == "overall" else [g.mask for g in groups if g is not group]
