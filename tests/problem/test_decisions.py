@@ -19,10 +19,9 @@ DOORS = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("only", ["human", 1])
-def test_one_decision_is_refused(door, only):
-    with pytest.raises(ValueError, match=f"decisions has only {only!r}, so there is nothing to decide"):
-        DOORS[door](decisions=[only])
+def test_one_decision_that_is_no_class_is_refused(door):
+    with pytest.raises(ValueError, match="decisions has only 'human', so there is nothing to decide"):
+        DOORS[door](decisions=["human"])
 
 
 def test_the_message_has_the_list_that_was_meant():

@@ -56,11 +56,10 @@ class Axes:
         """Return the axes of labels as users give them; decisions of None are the classes."""
         named = distinct_labels(classes, "classes")
         chosen = () if decisions is None else distinct_labels(decisions, "decisions")
-        if len(chosen) == 1:
-            every = [*named, *(one for one in chosen if one not in named)]
+        if len(chosen) == 1 and chosen[0] not in named:
             raise ValueError(
                 f"decisions has only {chosen[0]!r}, so there is nothing to decide: it names all decisions, those that "
-                f"are classes too. Pass decisions=[{some(every, limit=10)}], or those of them that may be made"
+                f"are classes too. Pass decisions=[{some([*named, *chosen], limit=10)}], or those that may be made"
             )
         return Axes(named, chosen, cells)
 
