@@ -24,8 +24,9 @@ def with_proba(model: Any, X: Any) -> Any:
     --------
     >>> from sklearn.svm import LinearSVC
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"]
-    >>> with_proba(LinearSVC().fit(X, y), X).predict_proba([[1.5]]).round(2)
-    array([[0.5, 0.5]])
+    >>> made = with_proba(LinearSVC().fit(X, y), X).predict_proba(X)
+    >>> made.shape, bool((made[1:, 1] > made[:-1, 1]).all())
+    ((4, 2), True)
     """
     return model if hasattr(model, "predict_proba") else ScoreModel.of(model, X)
 
