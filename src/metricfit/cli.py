@@ -75,6 +75,15 @@ def _run(given: list[str]) -> int:
 
             show({"error": str(error), "exit_code": error.code, **error.details})
         return error.code
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "metricfit":
+            raise
+        _say(
+            f"{given[0]} needs the package {package}, which is not installed; install metricfit with its dependencies, "
+            "without --no-deps. NumPy alone is enough for 'apply' on .csv files, and for 'export'"
+        )
+        return CommandError.code
 
 
 def _noted(

@@ -280,3 +280,35 @@ def test_an_identifier_is_no_attribute():
     cells.check_filled(5 * rows)  # five rows each
     few, _ = Cells.observe(np.arange(900), 900)
     few.check_filled(900)
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pd.Categorical])
+def test_a_value_called_like_the_missing_group_is_not_mixed_with_it(kind):
+    mixed, filled = kind(["a", "(missing)", None]), kind(["a", "(missing)", "a"])
+    with pytest.raises(ValueError, match=r"missing entries beside others with the value '\(missing\)'"):
+        Cells.observe({"g": mixed}, 3, "cell")
+    with pytest.raises(ValueError, match=r"has the value '\(missing\)', which is the name of the group"):
+        Cells.observe({"g": filled}, 3)
+    # Entries that were filled in before are the group of missing ones, alone.
+    cells, codes = Cells.observe({"g": filled}, 3, "cell")
+    assert cells.values == (("(missing)",), ("a",))
+    assert codes.tolist() == [1, 0, 1]
+    assert cells.encode({"g": kind(["a", None, "(missing)"])}, 3).tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("door", ["optimize", "Confusion", "fit"])
+def test_the_doors_refuse_it_too(door):
+    from sklearn.naive_bayes import GaussianNB
+
+    import metricfit as mf
+
+    proba, y, g = [[0.9, 0.1], [0.2, 0.8]] * 6, [0, 1] * 6, ["a", "(missing)", None] * 4
+    doors = {
+        "optimize": lambda: mf.optimize(proba, y, "accuracy", sensitive_features=g, missing="cell"),
+        "Confusion": lambda: mf.Confusion.from_predictions(y, y, g, missing="cell"),
+        "fit": lambda: mf.MetricClassifier(GaussianNB(), cv=2, missing="cell").fit(
+            proba, y, sensitive_features=g
+        ),
+    }
+    with pytest.raises(ValueError, match="missing entries beside others"):
+        doors[door]()

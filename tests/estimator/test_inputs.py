@@ -21,7 +21,7 @@ WEIGHTS = np.ones(len(Y))
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"estimator": LinearSVC()}, "CalibratedClassifierCV"),
+        ({"estimator": LinearSVC(), "counting": "model"}, "counting='auto', which calibrates them"),
         ({"estimator": "GaussianNB"}, "must be a classifier with fit and predict_proba"),
         ({"objective": "gmean"}, "did you mean 'g_mean'"),
         ({"constraints": ["recall('rear') >= 0.5"]}, "did you mean 'rare'"),

@@ -71,3 +71,33 @@ def test_words_of_texts_and_mixed_frames():
     assert words[0] == words[2]
     assert len(set(words.tolist())) == 3
     assert feature_words(["some text", "another", "some text"], 3)[0] != feature_words(["another"], 1)[0]
+
+
+def test_each_text_of_a_column_is_hashed_once_and_categories_like_texts(monkeypatch):
+    from metricfit.policy import row_hash
+
+    texts = pd.DataFrame({"a": RNG.choice(["x", "y", "z"], 5000), "b": RNG.choice(["u", None], 5000)})
+    frames = {
+        "texts": texts,
+        "categories": texts.astype("category"),
+        "whole": pd.DataFrame({"n": pd.Categorical(RNG.choice([1, 5], 5000), categories=[1, 2, 5])}),
+    }
+    frames["missing"] = frames["whole"].mask(RNG.random((5000, 1)) < 0.5)
+    looked_up = []
+    plain = row_hash._text_of
+    monkeypatch.setattr(row_hash, "_text_of", lambda value: looked_up.append(value) or plain(value))
+    words = {name: feature_words(frame, 5000) for name, frame in frames.items()}
+    assert len(looked_up) <= 12
+    np.testing.assert_array_equal(words["whole"], feature_words(frames["whole"].astype(int), 5000))
+    np.testing.assert_array_equal(words["missing"], feature_words(frames["missing"].astype(float), 5000))
+    np.testing.assert_array_equal(
+        words["categories"], feature_words(texts.astype(object).fillna(np.nan), 5000)
+    )
+
+
+def test_values_that_are_equal_and_of_other_types_keep_their_words():
+    column = np.array([1, True, 1.0, "1", None, float("nan"), 2**60, "x"], dtype=object)
+    words = feature_words(column[:, None], 8)
+    one_by_one = [feature_words(column[i : i + 1, None], 1)[0] for i in range(8)]
+    assert words.tolist() == one_by_one
+    assert len(set(words.tolist())) == 6

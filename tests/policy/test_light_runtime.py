@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import metricfit as mf
+from metricfit.cli import main
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.kernels.settings import TUNED
@@ -81,6 +83,89 @@ def test_deciding_works_where_nothing_but_numpy_is_installed(saved):
     )
     program = f"{blocked}{PROGRAM}\n{large}"
     assert "modules" in run(program, saved)
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A command line that finds NumPy and this package, and nothing else that is installed."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for name in ("numpy", "numpy.libs"):
+        source = Path(np.__file__).parents[1] / name
+        if source.exists():
+            (packages / name).symlink_to(source)
+    (packages / "metricfit").symlink_to(Path(mf.__file__).parent)
+
+    def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-S", "-m", "metricfit", *map(str, arguments)]  # -S: no site-packages
+        environment = {**os.environ, "PYTHONPATH": str(packages)}
+        return subprocess.run(
+            program, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+        )
+
+    return command
+
+
+SCORES = (
+    'case,sex,p_no,p_yes,note\n1,F,0.9,0.1,=1+1\n2,M,0.4,0.6,"a, ""b"""\n3,F,0.25,0.75,-1.5\n007,M,1,0,\n'
+)
+
+
+def test_apply_decides_csv_files_with_numpy_alone_as_with_pandas(saved, server, tmp_path, monkeypatch):
+    (tmp_path / "scores.csv").write_text(SCORES)
+    how = ["--keep", "case", "sex", "note", "--key", "case", "--with-probabilities"]
+    done = server("apply", saved, "scores.csv", "--out", "light.csv", *how)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "4 rows of scores.csv decided" in done.stdout
+    monkeypatch.chdir(tmp_path)
+    assert main(["apply", str(saved), "scores.csv", "--out", "full.csv", *how]) == 0
+    assert Path("light.csv").read_bytes() == Path("full.csv").read_bytes()
+    assert Path("light.csv").read_text().splitlines()[4].startswith("007,M,,no,")
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (
+            ["fit", "scores.csv", "--label", "sex", "--maximize", "accuracy", "--out", "x.json"],
+            "needs the package",
+        ),
+        (["metrics"], "needs the package scipy"),
+        (["apply", "policy.json", "scores.csv", "--out", "x.parquet"], 'pip install "metricfit[io]"'),
+    ],
+)
+def test_other_commands_say_what_they_lack(saved, server, tmp_path, command, told):
+    (tmp_path / "scores.csv").write_text(SCORES)
+    done = server(*command)
+    assert done.returncode == 2
+    assert done.stderr.startswith("metricfit: ")
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_exports_are_written_with_numpy_alone(saved, server, tmp_path):
+    for kind, name in (("python", "rule.py"), ("sql", "rule.sql")):
+        done = server("export", saved, "--to", kind, "--out", name)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / name).stat().st_size > 100
+
+
+def test_damaged_tables_are_refused_with_numpy_alone(saved, server, tmp_path):
+    head = "sex,p_no,p_yes\n"
+    for text, told in {
+        head + "F,0.5\n": "is NaN or infinite in 1 row (0)",
+        head + "F,0.5,0.5,1\n": "more fields than columns in 1 row (0); the first surplus one is '1'",
+        head + "F,0.5,1_0\n": "it holds '1_0' in 1 row (0)",
+        head + 'F,0.5,"0.5\n': "cannot be read as CSV",
+        "": "the file is empty",
+        "\n\n": "no columns to read",
+        head + ",0.5,0.5\n": "is missing (NaN or None) in 1 row (0)",
+    }.items():
+        (tmp_path / "scores.csv").write_text(text)
+        done = server("apply", saved, "scores.csv", "--out", "x.csv")
+        assert done.returncode == 4, (text, done.stderr)
+        assert told in done.stderr, (text, done.stderr)
 
 
 def test_importing_the_package_imports_nothing_heavy():

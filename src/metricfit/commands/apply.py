@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from metricfit.commands.arguments import kinds
-from metricfit.commands.arguments.outputs import add_force, add_json, add_table, check_output, table_format
+from metricfit.commands.arguments.outputs import (
+    add_force,
+    add_json,
+    add_table,
+    check_escape,
+    check_output,
+    table_format,
+)
 from metricfit.commands.arguments.parser import Parser
 from metricfit.commands.arguments.policy import add_policy, load_policy
 from metricfit.commands.arguments.rows import add_scores, reading, score_table
@@ -64,6 +71,7 @@ def arguments(parser: Parser) -> None:
 def run(options: Namespace) -> int:
     """Write a table with a decision for each row, in the order of the rows."""
     check_output(options.out, options.scores, options.policy, force=options.force)
+    check_escape(options.escape_formulas, options.out)
     verbatim = table_format(options.out, "--out") == "csv"
     policy = load_policy(options.policy)
     asked = [*([("--key", options.key)] if options.key else []), *(("--keep", name) for name in options.keep)]
@@ -76,7 +84,7 @@ def run(options: Namespace) -> int:
     with (
         blamed_on(DataError, written),
         kept(),
-        table_writer(options.out) as writer,
+        table_writer(options.out, options.escape_formulas) as writer,
         reading(table.path),
     ):
         for chunk in table.chunks(options.key, list(dict.fromkeys(options.keep)), verbatim):

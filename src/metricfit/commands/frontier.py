@@ -11,6 +11,7 @@ from metricfit.commands.arguments.outputs import (
     add_force,
     add_json,
     add_table,
+    check_escape,
     check_output,
     check_pictures,
     table_format,
@@ -75,6 +76,7 @@ def run(options: Namespace) -> int:
     """Trace the frontier, write it, and print it."""
     check_output(options.out, options.scores, force=options.force)
     table_format(options.out, "--out")
+    check_escape(options.escape_formulas, options.out)
     if options.picture is not None:
         check_output(options.picture, options.scores, force=options.force, option="--picture")
         if Path(options.picture).suffix.lower() not in PICTURES:
@@ -108,7 +110,8 @@ def run(options: Namespace) -> int:
         )
     frame = front.to_frame()
     with blamed_on(DataError, f"{options.out}: "), kept():
-        write_columns(options.out, {name: frame[name].to_numpy() for name in frame.columns})
+        columns = {name: frame[name].to_numpy() for name in frame.columns}
+        write_columns(options.out, columns, options.escape_formulas)
     if options.picture is not None:
         _draw(front, options.picture)
     _print(front, options)

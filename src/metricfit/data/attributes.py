@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from metricfit.data.columns import factorize, is_frame, read_frame
+from metricfit.data.columns import factorize, has_gaps_beside, is_frame, read_frame
 from metricfit.data.validation import check_lengths
 from metricfit.messages import some
 from metricfit.types import IntArray, Label
@@ -66,6 +66,26 @@ def attribute_codes(
     values, codes = factorize(column, where, missing, "make them a separate group with missing='cell'")
     check_lengths(**{"the data": n_rows, where: len(codes)})
     return values, codes
+
+
+def check_not_called_missing(column: Any, name: str, values: Sequence[Label], missing: str) -> None:
+    """Refuse entries that are written as the group of missing ones is called, if they are not the same.
+
+    Rows whose missing entries were already replaced by that name are taken as they are with ``missing="cell"``.
+    """
+    if MISSING not in values:
+        return
+    where = f"{ARGUMENT} column {name!r}"
+    if missing == "error":
+        raise ValueError(
+            f"{where} has the value {MISSING!r}, which is the name of the group of missing entries; if they are "
+            "missing, make them that group with missing='cell', otherwise write them in another way"
+        )
+    if has_gaps_beside(column, where, MISSING):
+        raise ValueError(
+            f"{where} has missing entries beside others with the value {MISSING!r}, which is the name of their group; "
+            "write these in another way, or leave them empty if they are missing too"
+        )
 
 
 def matching_columns(names: Sequence[str], sensitive_features: Any) -> dict[str, Any]:

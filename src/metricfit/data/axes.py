@@ -12,7 +12,7 @@ import numpy as np
 from metricfit.data.cells import Cells
 from metricfit.data.labels import distinct_labels
 from metricfit.data.validation import label
-from metricfit.messages import pairs_text, unknown
+from metricfit.messages import pairs_text, some, unknown
 from metricfit.types import BoolArray, FloatArray, IntArray, Label
 
 
@@ -54,8 +54,14 @@ class Axes:
     @classmethod
     def of(cls, classes: Iterable[object], decisions: Iterable[object] | None, cells: Cells) -> Axes:
         """Return the axes of labels as users give them; decisions of None are the classes."""
+        named = distinct_labels(classes, "classes")
         chosen = () if decisions is None else distinct_labels(decisions, "decisions")
-        return Axes(distinct_labels(classes, "classes"), chosen, cells)
+        if len(chosen) == 1 and chosen[0] not in named:
+            raise ValueError(
+                f"decisions has only {chosen[0]!r}, so there is nothing to decide: it names all decisions, those that "
+                f"are classes too. Pass decisions=[{some([*named, *chosen], limit=10)}], or those that may be made"
+            )
+        return Axes(named, chosen, cells)
 
     @property
     def n(self) -> int:

@@ -19,6 +19,7 @@ from metricfit.data.attributes import (
     MISSING_ATTRIBUTE,
     MISSING_RULES,
     attribute_codes,
+    check_not_called_missing,
     matching_columns,
     names_of,
     read_attributes,
@@ -120,6 +121,7 @@ class Cells:
         cells: list[tuple[Label, ...]] = [()]
         for name, column in columns.items():
             values, codes = attribute_codes(column, name, n_rows, MISSING if missing == "cell" else None)
+            check_not_called_missing(column, name, values, missing)
             # Renumbering after each column keeps the keys small however many columns there are.
             keys, prefix = _compact(prefix * len(values) + codes, len(cells) * len(values))
             cells = [(*cells[key // len(values)], values[key % len(values)]) for key in keys.tolist()]

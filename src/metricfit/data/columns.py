@@ -6,7 +6,9 @@ imported. Values are equal across them: ``1``, ``1.0`` and ``np.int64(1)`` are t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -126,12 +128,12 @@ def factorize(
     (['a', 'b'], [1, 0, 1])
     """
     raw, codes = _distinct(column, name)
-    gaps = np.array([_is_missing(value) for value in raw], dtype=bool)
+    gaps = np.array([is_missing(value) for value in raw], dtype=bool)
     if gaps.any() and missing is None:
         _raise_missing(np.flatnonzero(gaps[codes]), name, advice)
     if gaps.any():
         filled = [missing if gap else value for value, gap in zip(raw, gaps, strict=True)]
-        raw, places = _distinct_objects(filled, name)
+        raw, places = distinct_objects(filled, name)
         codes = places[codes]
     values = [label(value, f"a value of {name}") for value in raw]
     order = sorted(range(len(values)), key=lambda i: sort_key(values[i]))
@@ -142,10 +144,23 @@ def factorize(
     return [values[i] for i in order], rank[codes]
 
 
+def has_gaps_beside(column: Any, name: str, value: Label) -> bool:
+    """Return whether a column has missing entries and entries of a value.
+
+    Examples
+    --------
+    >>> has_gaps_beside(["a", None], "y", "a"), has_gaps_beside(["a", "b"], "y", "a")
+    (True, False)
+    """
+    raw = _distinct(column, name)[0]
+    gaps = [is_missing(entry) for entry in raw]
+    return any(gaps) and any(not gap and entry == value for entry, gap in zip(raw, gaps, strict=True))
+
+
 def _distinct(column: Any, name: str) -> tuple[Sequence[Any], IntArray]:
     """Return distinct values in any order, and codes into them; missing values count as values."""
     if isinstance(column, list | tuple):
-        return _distinct_objects(column, name)
+        return distinct_objects(column, name)
     if str(getattr(column, "dtype", "")) == "category":
         return _distinct_categories(getattr(column, "cat", column))
     array = _as_array(column, name)
@@ -161,7 +176,7 @@ def _distinct(column: Any, name: str) -> tuple[Sequence[Any], IntArray]:
     if kind in "biuf":
         values, codes = np.unique(array, return_inverse=True)
         return values.tolist(), codes
-    return _distinct_objects(array.tolist(), name)
+    return distinct_objects(array.tolist(), name)
 
 
 def _as_array(column: Any, name: str) -> Any:
@@ -202,7 +217,14 @@ def _distinct_categories(categorical: Any) -> tuple[list[Any], IntArray]:
     return [categories[i] for i in np.flatnonzero(used)], (np.cumsum(used) - 1)[codes]
 
 
-def _distinct_objects(items: Sequence[Any], name: str) -> tuple[list[Any], IntArray]:
+def distinct_objects(items: Sequence[Any], name: str) -> tuple[list[Any], IntArray]:
+    """Return the distinct ones of some objects, in the order in which they come first, and codes into them.
+
+    Examples
+    --------
+    >>> distinct_objects(["b", "a", "b"], "y")
+    (['b', 'a'], array([0, 1, 0]))
+    """
     try:
         index = dict.fromkeys(items)
     except TypeError as error:
@@ -212,9 +234,16 @@ def _distinct_objects(items: Sequence[Any], name: str) -> tuple[list[Any], IntAr
     return list(index), np.fromiter(map(index.__getitem__, items), dtype=np.intp, count=len(items))
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Return whether a value stands for a missing one: None, NaN, and what libraries have in their place.
+
+    Examples
+    --------
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
     return type(value).__name__ in MISSING_TYPES or (
-        isinstance(value, float | np.floating) and value != value
+        isinstance(value, float | np.floating | Decimal) and math.isnan(value)
     )
 
 

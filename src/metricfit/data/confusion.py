@@ -11,6 +11,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.columns import factorize
 from metricfit.data.labels import distinct_labels, encode_labels
+from metricfit.data.row_order import check_row_order
 from metricfit.data.validation import check_lengths, check_weights
 from metricfit.messages import count, pairs_text
 from metricfit.types import FloatArray, Label
@@ -98,6 +99,12 @@ class Confusion:
         array([[0.25, 0.  ],
                [0.25, 0.5 ]])
         """
+        check_row_order(
+            y_true=y_true,
+            decisions=decisions,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
         true_values, true_codes = factorize(y_true, "y_true")
         made_values, made_codes = factorize(decisions, "decisions")
         rows = check_lengths(y_true=true_codes, decisions=made_codes)

@@ -13,12 +13,15 @@ from metricfit.data.cells import Cells
 from metricfit.data.column_order import warn_of_another_order
 from metricfit.data.columns import is_frame
 from metricfit.data.labels import class_labels, encode_labels, in_class_order
+from metricfit.data.row_order import check_row_order
 from metricfit.data.validation import check_lengths, check_proba, check_several_classes, check_weights
 from metricfit.messages import brief
 from metricfit.types import FloatArray, IntArray
 
 # The most probabilities that are copied to leave rows out.
 MOST_COPIED = 10_000_000
+# Smaller shares of the weight count as none: 1 / share, or what a loss makes of it, would be infinite.
+SMALLEST = 1e-290
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +103,7 @@ class Rows(RowArrays):
         y = y if hasattr(y, "__len__") else np.asarray(y)  # a list may hold labels of several types
         if isinstance(y, np.ndarray) and not y.ndim:
             raise ValueError(f"y must be one-dimensional, one value per row; got {brief(y)}")
+        check_row_order(proba=proba, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         cells, codes = Cells.observe(sensitive_features, len(y), missing)
         cells.check_filled(len(y))
         checked = check_proba(flat_pairs(proba, len(cells)) if blind else proba)
@@ -110,7 +114,7 @@ class Rows(RowArrays):
         check_several_classes(len(names))
         axes = Axes.of(names, decisions, cells)
         weights = check_weights(sample_weight, checked.shape[0])
-        shares = None if weights is None else weights / weights.sum()
+        shares = None if weights is None else priors(weights, weights.sum())
         labels = encode_labels(y, names)
         if classes is None and not blind and not is_frame(proba):
             warn_of_another_order(checked, labels, names)
@@ -156,7 +160,7 @@ class Rows(RowArrays):
     def margins(self) -> FloatArray:
         """Return the class priors of each cell, counted by labels."""
         counts = strata(self.labels, self.cells, self.weights, len(self.axes.cells), self.axes.n)
-        return np.asarray(counts / counts.sum())
+        return priors(counts, counts.sum())
 
 
 def joined(blocks: Sequence[RowArrays]) -> RowArrays:
@@ -200,6 +204,19 @@ def flat_pairs(proba: Any, cells: int) -> Any:
             f"are {cells} cells, got shape {array.shape}. Pass P(cell, class | x) in the order of the sorted cells"
         )
     return array
+
+
+def priors(totals: FloatArray, whole: float) -> FloatArray:
+    """Return shares of the whole weight, of classes in cells or of rows; one that cannot be divided by is 0.
+
+    Examples
+    --------
+    >>> priors(np.array([[3.0, 1.0, 1e-310]]), 4.0)
+    array([[0.75, 0.25, 0.  ]])
+    """
+    shares: FloatArray = np.asarray(totals / whole)
+    shares[shares < SMALLEST] = 0.0
+    return shares
 
 
 def strata(labels: IntArray, cells: IntArray | None, weights: FloatArray | None, n_cells: int, n: int) -> Any:

@@ -7,6 +7,7 @@ what is wrong, in how many rows and which are the first, and what to do next.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sized
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,8 @@ def label(value: object, name: str) -> Label:
     Examples
     --------
     >>> import numpy as np
-    >>> label(np.int64(3), "a class")
-    3
+    >>> label(np.int64(3), "a class"), label(Decimal("0.50"), "a class")
+    (3, 0.5)
     >>> label(None, "a class")
     Traceback (most recent call last):
     ...
@@ -53,6 +54,8 @@ def label(value: object, name: str) -> Label:
         return str(value)
     if isinstance(value, int | np.integer) and not isinstance(value, np.timedelta64):
         return int(value)
+    if isinstance(value, Decimal) and value.is_finite():  # of a database, or a table that comes from one
+        return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float | np.floating) and np.isfinite(value):
         return float(value) + 0.0  # turns -0.0 into 0.0
     raise ValueError(

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from metricfit.estimator.decider import Decider
 from metricfit.estimator.fitting import Fitted, fit_blocks, fit_rows
 from metricfit.estimator.inputs import seed_of
-from metricfit.estimator.parameters import check_parameters
+from metricfit.estimator.parameters import check_parameters, check_passed_on
+from metricfit.estimator.routing import requested, routed
 from metricfit.messages import renamed
 from metricfit.methods import Method
 from metricfit.metrics.few_rows import MIN_ROWS
@@ -29,8 +30,9 @@ class MetricClassifier(Decider):
     Parameters
     ----------
     estimator : classifier
-        Anything with ``predict_proba``. A fitted model in a `sklearn.frozen.FrozenEstimator` is used as it is and never
-        refitted; `fit` should then get rows that the model was not trained on.
+        Anything with ``predict_proba``, or with ``decision_function``, such as `sklearn.svm.LinearSVC`: its scores are
+        scaled, and the calibration turns them into probabilities. A fitted model in a `sklearn.frozen.FrozenEstimator`
+        is used as it is and never refitted; `fit` should then get rows that the model was not trained on.
     objective : Metric, str or callable, default="g_mean"
         What to optimise: a metric, its name, its text, or a function of the n x k confusion matrix.
     constraints : list of Constraint or str, default=()
@@ -96,9 +98,10 @@ class MetricClassifier(Decider):
     policy_ : Policy or ModelPolicy
         The policy, which can be saved. A `Policy` is used without the model; a `ModelPolicy` contains its models.
     estimator_ : classifier
-        The base classifier, fitted on all rows. With ``blind`` a `JointModel`: the base classifier trained on pairs of
-        cell and class, or on classes and on cells (of all rows, with a factor for each class, or of the rows of each
-        class), whichever had the lowest log loss on held-out rows.
+        The base classifier, fitted on all rows; if it has only scores, in a `ScoreModel` that has probabilities. With
+        ``blind`` a `JointModel`: the base classifier trained on pairs of cell and class, or on classes and on cells (of
+        all rows, with a factor for each class, or of the rows of each class), whichever had the lowest log loss on
+        held-out rows.
     tuned_on_ : OutOfFold
         With ``keep_proba``: ``rows`` and ``proba``, the rows of the data and their probabilities, each from a model
         that did not see the row (with ``cv=None`` or a frozen estimator, from the only model).
@@ -113,7 +116,10 @@ class MetricClassifier(Decider):
     -----
     Sample weights are used in the tuning and passed to the base classifier if it takes them, directly or as the last
     step of a pipeline. With scikit-learn's metadata routing enabled, it can decline them by
-    ``set_fit_request(sample_weight=False)``.
+    ``set_fit_request(sample_weight=False)``, and `fit` passes on what it requests besides.
+
+    `score`, and so a search such as `sklearn.model_selection.GridSearchCV` without ``scoring``, ignores the
+    constraints; pass it ``scoring=objective.scorer(constraints)``.
 
     Examples
     --------
@@ -179,7 +185,9 @@ class MetricClassifier(Decider):
         self.verbose = verbose
         self.keep_proba = keep_proba
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, **fit_params: Any
+    ) -> Self:
         """Fit the base classifier and the decisions.
 
         Parameters
@@ -193,6 +201,10 @@ class MetricClassifier(Decider):
             Attributes of each row. The policy may treat each combination of their values differently.
         sample_weight : array-like of shape (N,), optional
             Weights >= 0.
+        **fit_params
+            More arguments of the base classifier's ``fit``, such as ``categorical_feature``; those with an entry for
+            each row are cut as the folds are. With scikit-learn's metadata routing enabled, those that the base
+            classifier or the splitter ``cv`` requests, such as ``groups``.
 
         Returns
         -------
@@ -215,9 +227,21 @@ class MetricClassifier(Decider):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if isinstance(self.estimator, FrozenEstimator):
             check_is_fitted(self.estimator)
+        check_passed_on(self, fit_params)
+        params = routed(self.estimator, self.cv, fit_params)
         seed = seed_of(self.random_state)
         fit = fit_blocks if is_dask(X) else fit_rows
-        return self._kept(fit(self, X, y, sensitive_features, sample_weight, seed), seed)
+        return self._kept(fit(self, X, y, sensitive_features, sample_weight, params, seed), seed)
+
+    def get_metadata_routing(self) -> Any:
+        """Return what `fit` and the others ask scikit-learn's metadata routing for.
+
+        This is what was requested of this estimator, and what its base classifier and its splitter request.
+        """
+        request = super().get_metadata_routing()
+        for name in requested(self.estimator, self.cv):
+            request.fit.add_request(param=name, alias=True)
+        return request
 
     def _kept(self, fitted: Fitted, seed: int | None) -> Self:
         """Set all fitted attributes, at the end, so that a failing fit leaves the object as it was."""

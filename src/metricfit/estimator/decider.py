@@ -9,8 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from metricfit.data.row_order import check_row_order
 from metricfit.estimator.blockwise import mapped, proba_blocks
 from metricfit.estimator.inputs import attributes_of
 from metricfit.oracles.dask.partitions import is_dask
@@ -64,6 +66,7 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if is_dask(X):
             dtype = self.classes_.dtype if only_classes else object
             return mapped(self, "predict", X, sensitive_features, (), dtype, key)
+        check_row_order(X=X, sensitive_features=sensitive_features, key=key)
         given, features = self._inputs(X, sensitive_features)
         if key is None and self.randomize == "hash":
             # The features are hashed because a tree with eight leaves has only eight different rows of probabilities,
@@ -74,11 +77,12 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         )
         return made.astype(self.classes_.dtype) if only_classes else made
 
+    @available_if(lambda self: _has_proba(self.estimator))
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the base classifier's class probabilities.
 
         They do not depend on objective and constraints, so the most probable class need not be the decision; see
-        `decision_proba` for the policy's own probabilities.
+        `decision_proba` for the policy's own probabilities. Available if the base classifier has them.
 
         Parameters
         ----------
@@ -128,15 +132,18 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if is_dask(X):
             return mapped(self, "decision_proba", X, sensitive_features, (self.policy_.axes.k,), np.float64)
+        check_row_order(X=X, sensitive_features=sensitive_features)
         return self.policy_.decision_proba(*self._inputs(X, sensitive_features))
 
     def score(self, X: Any, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None) -> float:
-        """Return the objective on the given rows.
+        """Return the objective on the given rows; whether the limits hold there does not count.
+
+        So a search such as `sklearn.model_selection.GridSearchCV` that is not told otherwise may choose a setting that
+        breaks the limits on new rows. With constraints pass it ``scoring=objective.scorer(constraints)``, by which a
+        setting that breaks one scores minus the violation; for another metric ``scoring=metric.scorer()``.
 
         Higher is better: the sign of an objective to minimise is changed. The policy is evaluated by its decision
-        probabilities, with ``randomize="never"`` by its decisions. For another metric pass
-        ``scoring=metric.scorer()`` to scikit-learn's tools; with constraints, ``objective.scorer(constraints)`` keeps a
-        search from winning by breaking limits.
+        probabilities, with ``randomize="never"`` by its decisions.
 
         Parameters
         ----------
@@ -188,3 +195,12 @@ class Decider(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.randomize == "draw":  # even with a seed, the decision of a row depends on its position
             tags.non_deterministic = True
         return tags
+
+
+def _has_proba(estimator: Any) -> bool:
+    """Return whether a base classifier has probabilities; raise why not, for the error of whoever calls them."""
+    if hasattr(estimator, "predict_proba"):
+        return True
+    raise AttributeError(
+        f"{type(estimator).__name__} has no predict_proba; decision_proba has the probabilities of the decisions"
+    )

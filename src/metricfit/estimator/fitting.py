@@ -9,13 +9,14 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import _check_method_params, column_or_1d
 
 from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.columns import factorize
 from metricfit.data.features import rows_at
-from metricfit.data.labels import distinct_labels, encode_labels
+from metricfit.data.labels import encode_labels
+from metricfit.data.row_order import check_row_order
 from metricfit.data.rows import Rows
 from metricfit.data.validation import check_proba, check_weights, unmasked
 from metricfit.estimator.blockwise import attribute_blocks, proba_blocks
@@ -27,7 +28,7 @@ from metricfit.problem import Problem
 from metricfit.result import Result
 from metricfit.solving import confirmed, confirmed_by_folds, optimize, solve, with_expected
 from metricfit.trust.by_folds import EVEN
-from metricfit.trust.crossfit import OutOfFold, class_proba, cross_fit, fit_clone
+from metricfit.trust.crossfit import OutOfFold, Passed, class_proba, cross_fit, fit_clone
 from metricfit.trust.held_out import MODEL_SHARE, frozen_share, kept_apart
 from metricfit.types import FloatArray, IntArray
 
@@ -53,10 +54,14 @@ class TrainingRows(NamedTuple):
     cells: IntArray
     axes: Axes
     classes: Any
+    passed: Passed
 
     @classmethod
-    def of(cls, clf: MetricClassifier, X: Any, y: Any, features: Any, sample_weight: Any) -> TrainingRows:
+    def of(
+        cls, clf: MetricClassifier, X: Any, y: Any, features: Any, sample_weight: Any, passed: Passed
+    ) -> TrainingRows:
         """Check the input of fit; ``features`` are the attributes of the rows."""
+        check_row_order(X=X, y=y, sensitive_features=features, sample_weight=sample_weight)
         X, y = indexable(X, column_or_1d(unmasked(one_kind(y)), warn=True))
         if y.dtype.kind == "O":
             factorize(y, "y")  # says which rows lack a label
@@ -65,21 +70,33 @@ class TrainingRows(NamedTuple):
         weights = check_weights(sample_weight, len(y))
         cells, codes = Cells.observe(features, len(y), clf.missing)
         cells.check_filled(len(y))
-        return cls(X, y, weights, codes, Axes(tuple(classes), _decisions(clf), cells), classes)
+        axes = Axes.of(classes.tolist(), clf.decisions, cells)
+        return cls(X, y, weights, codes, axes, classes, passed)
 
     def take(self, places: IntArray) -> TrainingRows:
         """Return some of the rows."""
         weights = None if self.weights is None else self.weights[places]
         X, y, cells = rows_at(self.X, places), self.y[places], self.cells[places]
-        return self._replace(X=X, y=y, weights=weights, cells=cells)
+        passed = Passed(*(_check_method_params(self.X, dict(given), places) for given in self.passed))
+        return self._replace(X=X, y=y, weights=weights, cells=cells, passed=passed)
+
+    def fitted(self, clf: MetricClassifier) -> Any:
+        """Return the base classifier fitted to all of the rows; a frozen one as it is."""
+        return fit_clone(clf.estimator, self.X, self.y, self.weights, self.passed.fit)
 
 
 def fit_rows(
-    clf: MetricClassifier, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, seed: int | None
+    clf: MetricClassifier,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    passed: Passed,
+    seed: int | None,
 ) -> Fitted:
     """Fit to rows in memory."""
     features = attributes_of(X, clf.attributes, sensitive_features)
-    rows = TrainingRows.of(clf, X, y, features, sample_weight)
+    rows = TrainingRows.of(clf, X, y, features, sample_weight, passed)
     problem = Problem.of(clf.objective, clf.constraints)
     check_problem(
         problem, rows.axes, clf.method, rows.y, rows.cells, rows.weights, soft=clf.counting == "model"
@@ -105,13 +122,20 @@ def fit_rows(
     if not held_out.whole(len(rows.y)):
         features = rows.axes.cells.columns(rows.cells[held_out.rows])
     labels, weights = rows.y[held_out.rows], held_out.weights(rows.weights)
+    # Before decisions are tuned: whatever may fail comes first.
+    model = rows.fitted(clf) if model is None else model
     result = _tuned(clf, held_out.proba, labels, problem, rows.axes, features, weights, seed)
-    model = fit_clone(clf.estimator, rows.X, rows.y, rows.weights) if model is None else model
     return Fitted(model, rows.classes, result, held_out)
 
 
 def fit_blocks(
-    clf: MetricClassifier, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, seed: int | None
+    clf: MetricClassifier,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    passed: Passed,
+    seed: int | None,
 ) -> Fitted:
     """Fit to Dask collections: probabilities are computed where the blocks are."""
     if clf.oracle == "retrain":
@@ -127,10 +151,17 @@ def fit_blocks(
             "X is a Dask collection, for which cv cannot hold out rows; pass a fitted model, "
             "FrozenEstimator(model), or cv=None with an estimator whose fit takes Dask collections"
         )
-    model = clf.estimator if _frozen(clf) else fit_clone(clf.estimator, X, y, sample_weight)
+    if not hasattr(clf.estimator, "predict_proba"):
+        raise ValueError(
+            f"X is a Dask collection, for which {clf.estimator!r} needs predict_proba; pass rows in memory"
+        )
+    model = fit_clone(clf.estimator, X, y, sample_weight, passed.fit)
     classes = np.asarray(model.classes_)
     features = attribute_blocks(X, clf.attributes, sensitive_features)
-    problem, axes = Problem.of(clf.objective, clf.constraints), Axes(tuple(classes), _decisions(clf))
+    problem, axes = (
+        Problem.of(clf.objective, clf.constraints),
+        Axes.of(classes.tolist(), clf.decisions, Cells()),
+    )
     proba = proba_blocks(model, X, classes)
     result = _tuned(clf, proba, y, problem, axes, features, sample_weight, seed)
     return Fitted(model, classes, result)
@@ -149,9 +180,10 @@ def _retrained(
         sensitive_features=features,
         sample_weight=rows.weights,
     )
+    model = rows.fitted(clf)
     problem = problem.limited(oracle.axes, oracle.class_counts, clf.min_rows)
     result = with_expected(problem, oracle, solve(problem, oracle, _options(clf, seed)))
-    return Fitted(fit_clone(clf.estimator, rows.X, rows.y, rows.weights), rows.classes, result)
+    return Fitted(model, rows.classes, result)
 
 
 def _keeps_rows_apart(clf: MetricClassifier, level: float) -> bool:
@@ -181,7 +213,7 @@ def _confirmed(
 
     some, others = rows.take(tuning), rows.take(kept)
     held_out, model = _held_out(clf, some)
-    model = fit_clone(clf.estimator, some.X, some.y, some.weights) if model is None else model
+    model = some.fitted(clf) if model is None else model
     held_out, weights = OutOfFold(tuning[held_out.rows], held_out.proba), held_out.weights(some.weights)
     tuned = judged(held_out.rows, held_out.proba, weights)
     test = judged(kept, class_proba(model, others.X, rows.classes), others.weights)
@@ -199,10 +231,19 @@ def _confirmed(
 def _held_out(clf: MetricClassifier, rows: TrainingRows) -> tuple[OutOfFold, Any]:
     """Return the probabilities to tune on, and the model if it is already fitted."""
     if _frozen(clf) or clf.cv is None:
-        model = clf.estimator if _frozen(clf) else fit_clone(clf.estimator, rows.X, rows.y, rows.weights)
+        model = rows.fitted(clf)
         return OutOfFold(np.arange(len(rows.y)), class_proba(model, rows.X, rows.classes)), model
-    given = {"cv": clf.cv, "sample_weight": rows.weights, "n_jobs": clf.n_jobs}
-    return cross_fit(clf.estimator, rows.X, rows.y, rows.classes, **given), None
+    held_out = cross_fit(
+        clf.estimator,
+        rows.X,
+        rows.y,
+        rows.classes,
+        cv=clf.cv,
+        sample_weight=rows.weights,
+        n_jobs=clf.n_jobs,
+        passed=rows.passed,
+    )
+    return held_out, None
 
 
 def _tuned(
@@ -247,7 +288,3 @@ def _options(clf: MetricClassifier, seed: int | None) -> Options:
 
 def _frozen(clf: MetricClassifier) -> bool:
     return isinstance(clf.estimator, FrozenEstimator)
-
-
-def _decisions(clf: MetricClassifier) -> Any:
-    return () if clf.decisions is None else distinct_labels(clf.decisions, "decisions")

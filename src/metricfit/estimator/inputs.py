@@ -13,7 +13,7 @@ from metricfit.data.attributes import names_of
 from metricfit.data.axes import Axes
 from metricfit.data.columns import frame_columns, is_frame
 from metricfit.data.labels import encode_labels
-from metricfit.data.rows import strata
+from metricfit.data.rows import priors, strata
 from metricfit.messages import unknown
 from metricfit.methods import Method, choose
 from metricfit.problem import Problem
@@ -146,4 +146,4 @@ def check_problem(
     """
     counts = strata(encode_labels(y, axes.classes), cells, weights, len(axes.cells), axes.n)
     margins = np.ones(counts.shape) if soft else counts
-    choose(method, problem.bind(axes, margins / margins.sum()))
+    choose(method, problem.bind(axes, priors(margins, margins.sum())))

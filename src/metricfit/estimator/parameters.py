@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sklearn.frozen import FrozenEstimator
 
 from metricfit.data.attributes import UNSEEN_RULES
-from metricfit.messages import unknown
+from metricfit.messages import some, unknown
 from metricfit.options import check_options, check_switches, threads
 from metricfit.policy.mixture import RANDOMIZE
 from metricfit.trust.confidence.confirmation import check_confidence
+from metricfit.trust.score_models import has_proba
 
 ORACLES = ("plugin", "retrain")
 
@@ -23,11 +24,16 @@ def check_parameters(classifier: Any) -> None:
     if classifier.oracle == "retrain":
         _check_retrain(classifier)
     elif isinstance(classifier.estimator, type) or not (
-        hasattr(classifier.estimator, "fit") and hasattr(classifier.estimator, "predict_proba")
+        hasattr(classifier.estimator, "fit") and has_proba(classifier.estimator)
     ):
         raise ValueError(
-            f"estimator must be a classifier with fit and predict_proba; got {classifier.estimator!r}. If it "
-            f"has only scores, wrap it in sklearn.calibration.CalibratedClassifierCV"
+            "estimator must be a classifier with fit and predict_proba, or with fit and decision_function; got "
+            f"{classifier.estimator!r}"
+        )
+    elif classifier.counting == "model" and not hasattr(classifier.estimator, "predict_proba"):
+        raise ValueError(
+            f"counting='model' trusts probabilities as they are, and {classifier.estimator!r} has only scores; use "
+            "counting='auto', which calibrates them"
         )
     for name in ("constraints", "decisions", "attributes"):
         if isinstance(getattr(classifier, name), Iterator):
@@ -47,6 +53,16 @@ def check_parameters(classifier: Any) -> None:
     tol, calls, seconds = classifier.tol, classifier.max_calls, classifier.max_seconds
     check_options(tol, calls, seconds, classifier.counting, classifier.min_rows)
     threads(classifier.n_jobs)
+
+
+def check_passed_on(classifier: Any, params: Mapping[str, Any]) -> None:
+    """Raise if there are arguments for the base classifier where several models of other labels are trained."""
+    if params and (classifier.blind or classifier.oracle == "retrain"):
+        why = "blind=True" if classifier.blind else "oracle='retrain'"
+        raise ValueError(
+            f"fit: {some(params)} cannot be passed to the base classifier with {why}, which trains models of other "
+            "labels; leave them out"
+        )
 
 
 def _check_retrain(classifier: Any) -> None:

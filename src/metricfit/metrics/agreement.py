@@ -187,13 +187,14 @@ def mcc() -> Metric:
 
     def over(b: Binding) -> Linear:
         prior = b.prior / b.mass
-        if np.count_nonzero(prior) < 2:
+        variance = 1 - prior @ prior
+        if not variance > 0:  # 0 in all but name if other classes have hardly any weight
             there = " there" if b.where() else ""
             raise Undefined(
                 f"undefined{b.where()}, because all rows{there} are of one class. Give rows of two or more "
                 "classes, or merge the groups"
             )
-        spread = np.sqrt(1 - prior @ prior)
+        spread = np.sqrt(variance)
         chance = np.where(b.axes.match >= 0, prior[b.axes.match], 0.0)
         return Linear(
             diagonal=sp.csr_array(np.full((1, b.axes.k), 1 / spread)),

@@ -14,6 +14,7 @@ from metricfit.data.cells import Cells
 from metricfit.data.columns import frame_columns, is_frame
 from metricfit.data.confusion import Confusion
 from metricfit.data.labels import encode_labels
+from metricfit.data.row_order import check_row_order
 from metricfit.data.validation import check_weights
 from metricfit.functions.binding import Binding
 from metricfit.metrics.base import Metric
@@ -74,6 +75,7 @@ class MetricScorer:
         return sign * self.metric(confusion) + 0.0
 
     def _confusion(self, estimator: Any, X: Any, y: Any, weight: Any, sensitive_features: Any) -> Confusion:
+        check_row_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=weight)
         beside = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
         if sensitive_features is None:
             sensitive_features = self._columns(estimator, X)

@@ -13,7 +13,7 @@ from metricfit.calibration import SETTINGS, Calibration, Report
 from metricfit.calibration import Settings as CalibrationSettings
 from metricfit.calibration import fit as fit_calibration
 from metricfit.data.layout import Layout
-from metricfit.data.rows import RowArrays, Rows, strata
+from metricfit.data.rows import RowArrays, Rows, priors, strata
 from metricfit.kernels import counting as kernels
 from metricfit.kernels.engine import Engine
 from metricfit.kernels.scan import Scan
@@ -158,4 +158,4 @@ def soft_margins(rows: Rows, threads: int | None = None) -> FloatArray:
     """Return the mean probability of each class in each cell, (cells, classes)."""
     alike = np.zeros(len(rows), np.int32)
     tensor = kernels.confusion(rows.soft(), alike, len(rows.axes.cells), 1, threads=threads)
-    return np.asarray(tensor[:, :, 0])
+    return priors(tensor[:, :, 0], 1.0)

@@ -12,7 +12,8 @@ from metricfit.data.cells import Cells
 from metricfit.data.features import rows_at
 from metricfit.data.labels import distinct_labels, encode_labels
 from metricfit.data.layout import Layout, expand, statistic
-from metricfit.data.rows import strata
+from metricfit.data.row_order import check_row_order
+from metricfit.data.rows import priors, strata
 from metricfit.data.validation import check_lengths, check_weights
 from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.policy.models import predictions
@@ -76,6 +77,7 @@ class RetrainOracle(OracleBase):
     ) -> None:
         from sklearn.base import clone
 
+        check_row_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         rows = int(np.shape(y)[0])
         check_lengths(X=int(X.shape[0]) if hasattr(X, "shape") else len(X), y=rows)
         self._weight_argument = required_weight_argument(estimator)
@@ -92,7 +94,7 @@ class RetrainOracle(OracleBase):
         self.X, self.labels, self.cells = X, encode_labels(y, self.axes.classes), codes.astype(np.int64)
         weights = check_weights(sample_weight, rows)
         self.weights: FloatArray = np.full(rows, 1 / rows) if weights is None else weights / weights.sum()
-        self.margins = strata(self.labels, self.cells, self.weights, len(cells), self.axes.n)
+        self.margins = priors(strata(self.labels, self.cells, self.weights, len(cells), self.axes.n), 1.0)
         self._trained: dict[tuple[Layout, bytes], Trained] = {}
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:

@@ -165,8 +165,13 @@ def check_provenance(provenance: Any) -> None:
         entries = value if type(value) is list else [value]
         if not set(map(type, entries)) <= set(plain):
             raise ValueError(f"provenance {name!r} must be a string, number, bool, null or an array of these")
-    if len(json.dumps(provenance, separators=(",", ":"), allow_nan=False)) > MAX_PROVENANCE:
+    if not fits(provenance):
         raise ValueError(f"provenance has more than {MAX_PROVENANCE} characters; shorten it")
+
+
+def fits(provenance: Mapping[str, Any]) -> bool:
+    """Return whether provenance is short enough for a policy file."""
+    return len(json.dumps(provenance, separators=(",", ":"), allow_nan=False)) <= MAX_PROVENANCE
 
 
 def _rule(rule: Any) -> tuple[Any, list[list[Any]]]:

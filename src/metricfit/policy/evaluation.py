@@ -13,6 +13,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.columns import is_frame
 from metricfit.data.labels import encode_labels
+from metricfit.data.row_order import check_row_order
 from metricfit.data.validation import check_lengths, check_weights
 from metricfit.functions.binding import Binding
 from metricfit.intervals import Evidence, estimate
@@ -45,6 +46,7 @@ def evidence_of(
     policy: Judged, proba: Any, y: Any, sensitive_features: Any = None, sample_weight: Any = None
 ) -> Evidence:
     """Return labelled rows with the probabilities of a policy's decisions; rows may have further attributes."""
+    check_row_order(proba=proba, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     chances = policy.decision_proba(proba, sensitive_features)
     check_lengths(proba=chances, y=y)
     known = policy.axes.seen  # a blind policy decides by pairs of cell and class, and is judged by classes

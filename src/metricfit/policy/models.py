@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from metricfit.data.axes import Axes
+from metricfit.data.row_order import check_row_order
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import cut
 from metricfit.policy import archive
@@ -93,12 +94,14 @@ class ModelPolicy:
         key: Any = None,
     ) -> Any:
         """Return a decision for each row of features; see `Policy.decide`."""
+        check_row_order(X=X, sensitive_features=sensitive_features, key=key)
         if key is None and randomize == "hash":
             key = row_words(fingerprint(self.models, X))
         return self.ballot.decide(self.votes(X), sensitive_features, randomize, random_state, key)
 
     def decision_proba(self, X: Any, sensitive_features: Any = None) -> FloatArray:
         """Return the probability of each decision for each row of features."""
+        check_row_order(X=X, sensitive_features=sensitive_features)
         return self.ballot.decision_proba(self.votes(X), sensitive_features)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -15,6 +15,7 @@ from metricfit.data.axes import Axes
 from metricfit.data.cells import Cells
 from metricfit.data.labels import in_class_order
 from metricfit.data.layout import Layout, shape_of
+from metricfit.data.row_order import check_row_order
 from metricfit.data.rows import Rows
 from metricfit.data.validation import check_proba
 from metricfit.exceptions import PolicyFileError
@@ -158,6 +159,7 @@ class Policy(Exportable):
         """
         if randomize not in RANDOMIZE:
             raise ValueError(unknown("randomize", randomize, RANDOMIZE))
+        check_row_order(proba=proba, sensitive_features=sensitive_features, key=key)
         rows = self._checked(proba)
         words = None if key is None else key_words(key, len(rows))
         made = np.empty(len(rows), dtype=np.intp)
@@ -186,6 +188,7 @@ class Policy(Exportable):
         >>> Policy(Axes(("no", "yes")), "full", [always]).decision_proba([[0.9, 0.1]])
         array([[0.25, 0.75]])
         """
+        check_row_order(proba=proba, sensitive_features=sensitive_features)
         rows = self._checked(proba)
         made = np.empty((len(rows), self.axes.k))
         for policy, some, cell in self._who_decides(sensitive_features, len(rows)):

@@ -20,12 +20,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from metricfit.data.columns import factorize, is_frame, read_frame
+from metricfit.data.columns import distinct_objects, factorize, is_frame, read_frame
 from metricfit.data.validation import check_lengths, row_blocks, unmasked
 from metricfit.types import FloatArray, IntArray, Label
 
 UInt64Array = npt.NDArray[np.uint64]
 WORD = (1 << 64) - 1
+# Types whose values have the same text if they are equal.
+PLAIN = {str, float, int, bool, type(None)}
 
 
 def mix(word: UInt64Array) -> UInt64Array:
@@ -207,16 +209,26 @@ def feature_words(X: Any, n_rows: int) -> UInt64Array:
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(products, dtype=np.uint64)])
         return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
     if hasattr(X, "iloc"):  # its columns may have any names, or the same
-        columns = [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
+        columns = [X.iloc[:, j] for j in range(X.shape[1])]
     elif is_frame(X):
-        columns = [np.asarray(column) for column in read_frame(X, "X").values()]
+        columns = list(read_frame(X, "X").values())
     else:
         array = X if hasattr(X, "dtype") else np.asarray(X, dtype=None if _numbers(X) else object)
-        columns = list(np.asarray(array).reshape(n_rows, -1).T)
+        array = np.asarray(array).reshape(n_rows, -1)
+        if array.dtype.kind in "biuf":
+            return _array_words(array)
+        columns = list(array.T)
     words = np.zeros(n_rows, dtype=np.uint64)
     for column, column_key in zip(columns, _column_keys(len(columns)), strict=True):
         words += _column_words(column) * column_key
     return words
+
+
+def _array_words(rows: Any) -> UInt64Array:
+    """Return the words of rows of numbers, in one pass over blocks of them."""
+    column_keys = _column_keys(rows.shape[1])
+    blocks = [_number_words(rows[block]) @ column_keys for block in row_blocks(*rows.shape)]
+    return np.concatenate([np.zeros(0, np.uint64), *blocks])
 
 
 def _numbers(X: Any) -> bool:
@@ -231,15 +243,21 @@ def _column_keys(columns: int) -> UInt64Array:
 
 
 def _column_words(column: Any) -> UInt64Array:
+    if str(getattr(column, "dtype", "")) == "category" and hasattr(column, "cat"):
+        codes = column.cat.codes.to_numpy()
+        places = [*range(len(column.cat.categories)), *([-1] if (codes < 0).any() else [])]
+        # Each category once; what is missing comes last, where -1 finds it.
+        known = type(column.array).from_codes(places, dtype=column.dtype)
+        return _column_words(np.asarray(known))[codes]
+    column = np.asarray(column)
     if column.dtype.kind in "biuf":
         return _number_words(column)
-    known: dict[str, int] = {}
-    codes = [known.setdefault(_text_of(value), len(known)) for value in column.tolist()]
-    table = [
-        int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "little")
-        for text in known
-    ]
-    return np.array(table, dtype=np.uint64)[codes] if codes else np.zeros(0, np.uint64)
+    values: list[Any] = column.tolist()
+    if not set(map(type, values)) <= PLAIN:  # other types may be equal and have different texts
+        values = [_text_of(value) for value in values]
+    known, codes = distinct_objects(values, "X")
+    digests = (hashlib.sha256(_text_of(value).encode("utf-8", "surrogatepass")).digest() for value in known)
+    return np.array([int.from_bytes(digest[:8], "little") for digest in digests], dtype=np.uint64)[codes]
 
 
 def _text_of(value: Any) -> str:

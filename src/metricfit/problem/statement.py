@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from metricfit.data.axes import Axes
 from metricfit.functions.binding import Binding
 from metricfit.functions.sums import negative
+from metricfit.messages import some
 from metricfit.metrics import Constraint, Metric, custom, parse
 from metricfit.metrics.few_rows import ThinRate, limited
 from metricfit.metrics.text.parse import constraint_of
@@ -70,6 +73,11 @@ class Problem:
         seen = axes.seen
         binding = Binding.of(seen, margins.reshape(len(seen.cells), seen.n))
         goal = binding.take(self.objective)
+        if (seen.match < 0).all() and np.array_equal(*goal.reach()):
+            raise ValueError(
+                f"{self.objective} is the same whatever is decided, because no decision is a class; decisions names "
+                f"all decisions, those that are classes too: {some([*seen.classes, *seen.decisions], limit=10)}"
+            )
         limits = tuple(Limit(c, binding.take(c.metric)) for c in self.constraints)
         functions = binding.finish("diagonal" if seen is axes else "full")
         return Program(

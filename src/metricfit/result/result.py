@@ -18,7 +18,7 @@ from metricfit.metrics import Metric, accuracy
 from metricfit.metrics.few_rows import ThinRate
 from metricfit.metrics.verdicts import spelt_out
 from metricfit.policy import Policy
-from metricfit.policy.provenance import plain
+from metricfit.policy.provenance import plain, shortened
 from metricfit.policy.wording import in_words
 from metricfit.problem import Problem
 from metricfit.result.groups import Groups, group_frame
@@ -129,7 +129,7 @@ class Result:
         if not isinstance(self.policy, Policy):
             return self  # models are saved in another way
         said = {name: plain(value) for name, value in more.items()}
-        policy = replace(self.policy, provenance={**self.policy.provenance, **said})
+        policy = replace(self.policy, provenance=shortened({**self.policy.provenance, **said}))
         return replace(self, policy=policy)
 
     def __getstate__(self) -> dict[str, Any]:

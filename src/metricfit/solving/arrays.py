@@ -10,8 +10,6 @@ from typing import Any, Literal
 import numpy as np
 
 from metricfit.data.attributes import UNSEEN_RULES
-from metricfit.data.axes import Axes
-from metricfit.data.cells import Cells
 from metricfit.messages import renamed, unknown
 from metricfit.methods import Method, Record
 from metricfit.metrics import Constraint
@@ -27,7 +25,7 @@ from metricfit.result.few_rows import warn_of_few_rows
 from metricfit.result.groups import groups_of
 from metricfit.solving.door import solve
 from metricfit.solving.new_rows import confirmed, confirmed_by_folds, with_expected
-from metricfit.solving.unseen import with_overall
+from metricfit.solving.unseen import axes_of_all, check_overall, with_overall
 from metricfit.solving.worst_value import warn_if_worst
 from metricfit.trust.by_folds import EVEN
 from metricfit.trust.confidence.confirmation import check_confidence
@@ -219,6 +217,8 @@ def answered(
         Adds to a result what to expect on new rows; not called with a confidence, whose held-out rows tell more.
     """
     plugin, options = oracle if plugin is None else plugin, options.begun()
+    if unseen == "overall":
+        check_overall(problem, oracle, plugin)
     if confidence is None or not problem.constraints:  # without limits there is nothing to confirm
         later = judged is not None or unseen != "error"
         result = solve(problem, oracle, options.within(FIRST_SHARE) if later else options)
@@ -246,10 +246,8 @@ def answered(
 
     def again(limits: Iterable[Constraint], same: dict[str, str]) -> Result:
         """Solve for all rows together, as if they were one group."""
-        if not isinstance(plugin, PluginOracle):
-            raise ValueError("unseen='overall' needs rows in memory; use unseen='error'")
-        alike = Axes(plugin.axes.classes, plugin.axes.decisions, Cells(tuple(same), (tuple(same.values()),)))
-        rows = replace(plugin.rows, axes=alike, cells=None)
+        assert isinstance(plugin, PluginOracle)  # checked before the solve
+        rows = replace(plugin.rows, axes=axes_of_all(plugin.axes, same), cells=None)
         limited = Problem(problem.objective, tuple(limits))
         return solve(limited, plugin.on(rows), options.quiet())
 

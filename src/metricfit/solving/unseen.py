@@ -13,7 +13,8 @@ from metricfit.exceptions import InfeasibleError
 from metricfit.functions.binding import Binding
 from metricfit.messages import warn
 from metricfit.metrics import Constraint, Metric
-from metricfit.policy import Policy
+from metricfit.oracles import PluginOracle
+from metricfit.oracles.base import OracleBase
 from metricfit.problem import Problem
 from metricfit.result import Result
 
@@ -38,20 +39,10 @@ def with_overall(result: Result, problem: Problem, again: Again) -> Result:
     again : callable
         Solves the problem with other constraints, as if all rows had the same attributes.
     """
-    policy = result.policy
-    if not isinstance(policy, Policy):
-        raise ValueError(
-            "unseen='overall' needs the plug-in oracle; an oracle that retrains has no such rule"
-        )
-    if not policy.axes.cells.names:
+    policy, axes = result.policy, result.policy.axes
+    if not axes.cells.names:
         return result
-    axes, same = policy.axes, dict.fromkeys(policy.axes.cells.names, EVERYBODY)
-    one = Axes(axes.classes, axes.decisions, Cells(tuple(same), (tuple(same.values()),)))
-    if not _makes_sense(problem.objective, one):
-        raise ValueError(
-            f"unseen='overall': the objective {problem.objective} refers to certain values of attributes, so there is "
-            "no rule that is best for all rows together; use unseen='error'"
-        )
+    same = dict.fromkeys(axes.cells.names, EVERYBODY)
     alone = Axes(axes.classes, axes.decisions)
     kept = [c for c in problem.constraints if _makes_sense(c.metric, alone)]
     try:
@@ -63,6 +54,30 @@ def with_overall(result: Result, problem: Problem, again: Again) -> Result:
         )
         found = again((), same)
     return replace(result, policy=replace(policy, overall=replace(found.policy, axes=alone)))
+
+
+def check_overall(problem: Problem, oracle: OracleBase, plugin: OracleBase) -> None:
+    """Raise if there is no rule that is best for all rows together, before a problem is solved."""
+    axes = plugin.axes
+    if oracle is not plugin:
+        raise ValueError(
+            "unseen='overall' needs the plug-in oracle; an oracle that retrains, or of your own, has no such rule"
+        )
+    if not axes.cells.names:
+        return
+    if not isinstance(plugin, PluginOracle):
+        raise ValueError("unseen='overall' needs rows in memory; use unseen='error'")
+    same = dict.fromkeys(axes.cells.names, EVERYBODY)
+    if not _makes_sense(problem.objective, axes_of_all(axes, same)):
+        raise ValueError(
+            f"unseen='overall': the objective {problem.objective} refers to certain values of attributes, so there is "
+            "no rule that is best for all rows together; use unseen='error'"
+        )
+
+
+def axes_of_all(axes: Axes, same: dict[str, str]) -> Axes:
+    """Return axes of one cell, in which all rows have the same attributes."""
+    return Axes(axes.classes, axes.decisions, Cells(tuple(same), (tuple(same.values()),)))
 
 
 def _makes_sense(metric: Metric, axes: Axes) -> bool:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from metricfit.data.columns import is_arrow
 from metricfit.data.validation import SUM_TOLERANCE, check_proba
 from metricfit.messages import rows_text, some
 from metricfit.types import FloatArray
+
+# A number as files write it, or a word for none.
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?|nan", re.ASCII | re.IGNORECASE)
 
 
 def listing(names: Sequence[str]) -> str:
@@ -24,7 +29,7 @@ def listing(names: Sequence[str]) -> str:
 
 
 def numbers(column: Any, name: str) -> Any:
-    """Return a column of pandas or pyarrow as an array of numbers; raise naming the rows that hold none.
+    """Return a column as an array of numbers; raise naming the rows that hold none.
 
     Examples
     --------
@@ -33,7 +38,8 @@ def numbers(column: Any, name: str) -> Any:
     [1, 2]
     """
     try:
-        array = np.asarray(column.to_numpy())
+        plain = _as_double(column)
+        array = np.asarray(plain.to_numpy() if hasattr(plain, "to_numpy") else plain)
     except Exception as error:  # pyarrow's own, of several kinds: texts that are no UTF-8, say
         raise ValueError(f"column {name!r} must hold numbers; it cannot be read: {error}") from error
     if not len(array):
@@ -53,13 +59,20 @@ def numbers(column: Any, name: str) -> Any:
     return array
 
 
+def _as_double(column: Any) -> Any:
+    """Return a column of decimals, as databases write them, in double precision; other columns as they are."""
+    if not is_arrow(column):
+        return column
+    import pyarrow as pa
+
+    return column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column
+
+
 def _is_number(value: Any) -> bool:
-    """Return whether a value is a number, or a string that is a number in a column of strings."""
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
+    """Return whether a value is a number, or a string that is one in a column of strings; Python also reads 1_0."""
+    if isinstance(value, str):
+        return NUMBER.fullmatch(value.strip(" ")) is not None
+    return isinstance(value, int | float)
 
 
 def stacked(table: Any, names: Sequence[str], rows: int) -> FloatArray:

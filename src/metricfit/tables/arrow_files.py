@@ -105,7 +105,8 @@ class ArrowFiles:
         self.check_same([*proba, *others], prefix)
         found = {name: self.type_of(name) for name in proba}
         for name, kind in found.items():
-            if not (kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)):
+            known = (kinds.is_floating, kinds.is_integer, kinds.is_boolean, kinds.is_decimal)
+            if not any(is_kind(kind) for is_kind in known):
                 raise ValueError(f"{self.path}: column {name!r} must hold numbers; its type is {kind}")
         single = all(kinds.is_float32(kind) for kind in found.values())
         return np.dtype(np.float32 if single else np.float64)
@@ -249,7 +250,7 @@ def _paths(path: Any) -> tuple[list[str], str]:
         raise ValueError("path is an empty list; name at least one Parquet or Arrow file")
     suffixes = {Path(one).suffix.lower() for one in paths if not os.path.isdir(one)}
     if not several and not suffixes:
-        suffixes = {file.suffix.lower() for file in Path(paths[0]).rglob("*.*") if file.is_file()}
+        suffixes = {file.suffix.lower() for file in Path(paths[0]).rglob("*.*") if _is_data(file, paths[0])}
     formats = {FORMATS.get(suffix) for suffix in suffixes} - {None, "csv"}
     if len(formats) != 1 or any(FORMATS.get(suffix) not in formats for suffix in suffixes):
         known = ", ".join(suffix for suffix, kind in FORMATS.items() if kind != "csv")
@@ -260,6 +261,11 @@ def _paths(path: Any) -> tuple[list[str], str]:
     for one in paths:
         check_file(one)
     return paths, "parquet" if formats.pop() == "parquet" else "ipc"
+
+
+def _is_data(file: Path, folder: str) -> bool:
+    """Return whether a file in a folder is one that pyarrow reads: checksums and markers are hidden by . or _."""
+    return file.is_file() and not any(part[0] in "._" for part in file.relative_to(folder).parts)
 
 
 def _is_stream(path: str) -> bool:

@@ -1,4 +1,7 @@
-"""Columns of a CSV file, read by pandas: all rows at once, because a column's type is only known at its end."""
+"""Columns of a CSV file: all rows at once, because a column's type is only known at its end.
+
+pandas reads them; a server that has NumPy alone uses Python's own reader, see `metricfit.tables.plain_csv`.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import IO, Any
 
 import numpy as np
 
-from metricfit.messages import brief, rows_text, some
+from metricfit.messages import some
+from metricfit.tables import plain_csv
 from metricfit.tables.damage import UNREADABLE, unreadable
 from metricfit.tables.formats import check_file
 
@@ -36,14 +41,12 @@ def _reading(path: str) -> Iterator[None]:
 
 def header(path: str | os.PathLike[str]) -> list[str]:
     """Return the names of the columns of a CSV file."""
-    import pandas as pd
-
     path = os.fspath(path)
     _refuse_many_columns(path)
     with _reading(path):
-        # As a row, because pandas renames columns that have the name of another.
-        first = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
-    names: list[str] = first.iloc[0].tolist()
+        names = next(plain_csv.rows_of(path), [])
+        if not names:
+            raise ValueError("no columns to read")
     twice = [name for name, count in Counter(names).items() if count > 1 and name]
     if twice:
         raise ValueError(f"{path}: more than one column is named {some(twice)}; rename or drop one of them")
@@ -77,12 +80,17 @@ def read(
 
     Returns
     -------
-    pandas.DataFrame
+    pandas.DataFrame or Columns
     """
-    import pandas as pd
-
     path = os.fspath(path)
     known = header(path)
+    if find_spec("pandas") is None:
+        gaps = {name: () if text is True else MISSING_NUMBERS if name in numbers else ("",) for name in names}
+        texts = names if text is True else text or ()
+        with _reading(path):
+            return plain_csv.read(path, names, gaps, texts, numbers)
+    import pandas as pd
+
     places = {name: str(known.index(name)) for name in names}
     surplus = str(len(known))
     asked: dict[str, Any] = {"usecols": [*places.values(), surplus], "index_col": False, "skiprows": [1]}
@@ -148,10 +156,7 @@ def _refuse_many_columns(path: str) -> None:
 def _refuse_surplus(path: str, surplus: Any) -> None:
     rows = np.flatnonzero((surplus.notna() & (surplus != "")).to_numpy())
     if len(rows):
-        raise ValueError(
-            f"{path}: there are more fields than columns in {rows_text(rows)}; the first surplus one is "
-            f"{brief(surplus.iloc[rows[0]])}. Put fields with commas in double quotes, or name all columns"
-        )
+        raise ValueError(f"{path}: {plain_csv.surplus_text(rows, surplus.iloc[rows[0]])}")
 
 
 class CsvFile:

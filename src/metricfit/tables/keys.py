@@ -51,6 +51,10 @@ def keys_of(column: Any, name: str) -> Any:
         _refuse(name, f"its type is {kind}")
     if kinds.is_floating(kind):
         _refuse_inexact(column.drop_null().to_numpy(zero_copy_only=False), name)
+    if kinds.is_decimal(kind):
+        parts = [value for value in column.to_pylist() if value is not None and value % 1]
+        if parts:
+            _refuse(name, f"it has {parts[0]}, which is not a whole number")
     if str(kind) in ("string", "large_string", "string_view"):
         return [_typed(entry) for entry in column.to_pylist()]
     return column

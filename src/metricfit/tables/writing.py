@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from metricfit.data.columns import is_arrow
+import numpy as np
+
+from metricfit.data.columns import is_arrow, is_missing
+from metricfit.tables.arrays import NUMBER
 from metricfit.tables.formats import arrow, format_of
 from metricfit.tables.whole_file import whole_file
 
+# What formulas begin with, in half and full width; tabs and line ends hide them.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
 
 @contextmanager
-def table_writer(path: str) -> Iterator[Writer]:
-    """Open a table to write, in the format that its name asks for.
+def table_writer(path: str, escape: bool = False) -> Iterator[Writer]:
+    """Open a table to write, in the format that its name asks for; ``escape`` is for CSV files, see `CsvWriter`.
 
     Examples
     --------
@@ -28,38 +36,67 @@ def table_writer(path: str) -> Iterator[Writer]:
     """
     kind = format_of(path)
     with whole_file(path) as file:
-        writer = CsvWriter(file) if kind == "csv" else ArrowWriter(file, kind == "parquet", path)
+        writer = CsvWriter(file, escape) if kind == "csv" else ArrowWriter(file, kind == "parquet", path)
         yield writer
         writer.close()
 
 
-def write_columns(path: str, columns: Mapping[str, Any]) -> None:
+def write_columns(path: str, columns: Mapping[str, Any], escape: bool = False) -> None:
     """Write columns (arrays, or columns of pandas or pyarrow) as a table."""
-    with table_writer(path) as writer:
+    with table_writer(path, escape) as writer:
         writer.append(columns)
 
 
 class CsvWriter:
-    """Rows as text, by pandas."""
+    """Rows as text.
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.begun = file, False
+    With ``escape``, texts that a spreadsheet would take for a formula begin with an apostrophe, names of columns
+    included; numbers stay as they are.
+    """
+
+    def __init__(self, file: BinaryIO, escape: bool) -> None:
+        self.file, self.escape, self.begun = file, escape, False
 
     def append(self, columns: Mapping[str, Any]) -> None:
         """Write the next rows."""
-        import pandas as pd
-
-        # Integers stay integers even where values are missing.
-        plain = {
-            name: column.to_pandas(integer_object_nulls=True) if is_arrow(column) else column
-            for name, column in columns.items()
-        }
-        frame = pd.DataFrame(plain)
-        frame.to_csv(self.file, index=False, lineterminator="\n", header=not self.begun)
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        if not self.begun:
+            writer.writerow(self._safe(columns))
+        writer.writerows(zip(*(self._safe(_written(column)) for column in columns.values()), strict=True))
+        self.file.write(text.getvalue().encode())
         self.begun = True
+
+    def _safe(self, entries: Iterable[Any]) -> list[Any]:
+        return (
+            [escaped(entry) if isinstance(entry, str) else entry for entry in entries]
+            if self.escape
+            else [*entries]
+        )
 
     def close(self) -> None:
         """End the table."""
+
+
+def escaped(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula.
+
+    Examples
+    --------
+    >>> escaped("=1+1"), escaped("-1.5"), escaped("north")
+    ("'=1+1", '-1.5', 'north')
+    """
+    return f"'{text}" if text[:1] in FORMULA and not NUMBER.fullmatch(text) else text
+
+
+def _written(column: Any) -> list[Any]:
+    """Return the entries of a column as they are written: nothing for a missing one."""
+    entries: list[Any] = column.to_pylist() if is_arrow(column) else np.asarray(column).tolist()
+    if getattr(column, "dtype", None) == np.float32:
+        entries = [
+            entry if is_missing(entry) else str(entry) for entry in column
+        ]  # in as few digits as it has
+    return [None if is_missing(entry) else entry for entry in entries]
 
 
 class ArrowWriter:

@@ -7,9 +7,11 @@ to the wrong probabilities, and constraints that hold there fail on new rows.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
@@ -17,14 +19,26 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
 from metricfit.data.features import rows_at
 from metricfit.data.validation import SUM_TOLERANCE
 from metricfit.messages import rows_text, some, warn
+from metricfit.trust.score_models import with_proba
 from metricfit.types import FloatArray, IntArray
 
 WEIGHT = "sample_weight"
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Passed(NamedTuple):
+    """More arguments of the base classifier's ``fit``, and of the splitter's ``split``."""
+
+    fit: Mapping[str, Any] = NOTHING
+    split: Mapping[str, Any] = NOTHING
+
+
+NO_MORE = Passed()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +99,7 @@ def cross_fit(
     cv: Any = 5,
     sample_weight: FloatArray | None = None,
     n_jobs: int | None = None,
+    passed: Passed = NO_MORE,
 ) -> OutOfFold:
     """Return probabilities of held-out rows; the estimator itself stays unfitted.
 
@@ -105,6 +120,8 @@ def cross_fit(
         Weights, for an estimator that takes them.
     n_jobs : int, optional
         The number of folds to fit in parallel.
+    passed : Passed
+        More arguments; those of ``fit`` with an entry for each row are cut as the rows are.
 
     Returns
     -------
@@ -118,10 +135,11 @@ def cross_fit(
     >>> cross_fit(LogisticRegression(), X, y, np.array([0, 1]), cv=4).proba.shape
     (20, 2)
     """
-    splits = folds_of(cv, X, y)
+    splits = folds_of(cv, X, y, passed.split)
     tests = [test for _, test in splits]
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_held_out)(estimator, X, y, classes, sample_weight, train, test) for train, test in splits
+        delayed(_held_out)(estimator, X, y, classes, sample_weight, passed.fit, train, test)
+        for train, test in splits
     )
     rows: IntArray = np.concatenate(tests)
     order = np.argsort(rows, kind="stable")
@@ -211,10 +229,20 @@ def weight_argument(estimator: Any) -> str | None:
     return WEIGHT
 
 
-def fit_clone(estimator: Any, X: Any, y: Any, sample_weight: FloatArray | None) -> Any:
-    """Return a fitted clone; weights are left out if the estimator takes none."""
+def fit_clone(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: FloatArray | None,
+    params: Mapping[str, Any] = NOTHING,
+) -> Any:
+    """Return a fitted clone that has probabilities; weights are left out if the estimator takes none.
+
+    ``params`` are more arguments of its ``fit``. A frozen estimator stays as it is.
+    """
     name = None if sample_weight is None else weight_argument(estimator)
-    return clone(estimator).fit(X, y, **({} if name is None else {name: sample_weight}))
+    weights = {} if name is None else {name: sample_weight}
+    return with_proba(clone(estimator).fit(X, y, **weights, **params), X)
 
 
 def _needs_groups(cv: Any) -> bool:
@@ -223,7 +251,9 @@ def _needs_groups(cv: Any) -> bool:
     return routing is not None and routing().split.requests.get("groups") is True
 
 
-def folds_of(cv: Any, X: Any, y: Any) -> list[tuple[IntArray, IntArray]]:
+def folds_of(
+    cv: Any, X: Any, y: Any, split_params: Mapping[str, Any] = NOTHING
+) -> list[tuple[IntArray, IntArray]]:
     """Return the folds as pairs of row numbers."""
     from sklearn.model_selection import check_cv
 
@@ -238,16 +268,17 @@ def folds_of(cv: Any, X: Any, y: Any) -> list[tuple[IntArray, IntArray]]:
             "cv must be a number of folds, 2 or more, a splitter, an iterable of (train, test), or None to tune on the "
             f"training rows; got {cv!r}"
         )
-    if _needs_groups(cv):
+    if _needs_groups(cv) and "groups" not in split_params:
         raise ValueError(
-            f"cv={cv!r} needs groups, which fit does not take; pass its folds: cv=list({cv!r}.split(X, y, groups))"
+            f"cv={cv!r} needs groups; pass its folds, cv=list({cv!r}.split(X, y, groups)), or groups= to fit with "
+            "scikit-learn's metadata routing enabled"
         )
     if counted:
         cv = _enough_rows(int(cv), y)
     with warnings.catch_warnings():
         if counted:
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # warned above
-        pairs = list(check_cv(cv, y, classifier=True).split(X, y))
+        pairs = list(check_cv(cv, y, classifier=True).split(X, y, **split_params))
     numbers = np.arange(len(y))  # turns masks and negative indices into row numbers
     try:
         kept = [(numbers[np.asarray(train)], numbers[np.asarray(test)]) for train, test in pairs if len(test)]
@@ -286,6 +317,7 @@ def _held_out(
     y: Any,
     classes: Any,
     sample_weight: FloatArray | None,
+    params: Mapping[str, Any],
     train: IntArray,
     test: IntArray,
 ) -> FloatArray:
@@ -298,4 +330,5 @@ def _held_out(
     else:
         X_train, X_test = rows_at(X, train), rows_at(X, test)
     weights = None if sample_weight is None else sample_weight[train]
-    return class_proba(fit_clone(estimator, X_train, y[train], weights), X_test, classes)
+    told = _check_method_params(X, dict(params), train)
+    return class_proba(fit_clone(estimator, X_train, y[train], weights, told), X_test, classes)

@@ -23,10 +23,21 @@ def add_force(parser: ArgumentParser) -> None:
 
 
 def add_table(parser: ArgumentParser) -> None:
-    """Declare ``--out`` of a command that writes a table."""
+    """Declare ``--out`` of a command that writes a table, and ``--escape-formulas``."""
     parser.add_argument(
         "--out", metavar="TABLE", required=True, help="table to write: .csv, .parquet or .arrow"
     )
+    parser.add_argument(
+        "--escape-formulas",
+        action="store_true",
+        help="in a .csv table, write an apostrophe before texts that a spreadsheet would run as a formula",
+    )
+
+
+def check_escape(escape: bool, path: str) -> None:
+    """Refuse an escape that nothing needs: only spreadsheets that open a CSV file run texts."""
+    if escape and table_format(path, "--out") != "csv":
+        raise UsageError("--escape-formulas is for --out tables that end in .csv; leave it out")
 
 
 def table_format(path: str, option: str) -> Format:

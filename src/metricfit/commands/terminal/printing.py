@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any, Self
 
 
@@ -29,7 +30,7 @@ class TextTable(str):
 def show(*blocks: str) -> None:
     """Print the non-empty blocks of a report, separated by empty lines."""
     told = [block for block in blocks if block]
-    if not sys.stdout.isatty():
+    if not sys.stdout.isatty() or find_spec("rich") is None:
         print("\n\n".join(told))
         return
     from rich.console import Console

@@ -23,7 +23,7 @@ from metricfit.data.cells import Cells
 from metricfit.data.columns import sort_key
 from metricfit.data.labels import class_labels, same_order
 from metricfit.data.layout import Layout
-from metricfit.data.rows import Rows
+from metricfit.data.rows import Rows, priors
 from metricfit.data.validation import check_several_classes
 from metricfit.messages import some
 from metricfit.oracles.base import SOFT, Counting, OracleBase, Vertex
@@ -175,7 +175,7 @@ class DaskOracle(OracleBase):
     @property
     def margins(self) -> FloatArray:  # type: ignore[override]
         """The class priors of each cell."""
-        return np.asarray((self._soft_sums if self.exact else self.totals) / self.weight)
+        return priors(self._soft_sums if self.exact else self.totals, self.weight)
 
     @property
     def class_counts(self) -> IntArray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from metricfit.data.attributes import read_attributes
 from metricfit.data.columns import some_rows
+from metricfit.data.row_order import check_row_order
 from metricfit.data.validation import check_lengths
 
 
@@ -66,6 +67,7 @@ def aligned_blocks(named: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     >>> [(y, w) for _, y, w in blocks]
     [(array([0, 1, 0]), None), (array([1, 1]), None)]
     """
+    check_row_order(**named)
     (first, leader), *others = named.items()
     if getattr(leader, "chunks", None) is not None:
         leader = leader.rechunk({1: -1})

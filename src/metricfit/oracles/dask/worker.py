@@ -15,6 +15,7 @@ from metricfit.data.cells import Cells
 from metricfit.data.columns import factorize
 from metricfit.data.labels import place_values
 from metricfit.data.layout import Layout
+from metricfit.data.row_order import check_row_order
 from metricfit.data.rows import RowArrays, joined, strata
 from metricfit.data.validation import check_lengths, check_proba, check_weights
 from metricfit.oracles.block_sums import class_weight, decided_weight, mixture_weight
@@ -45,6 +46,7 @@ class OwnCodes(NamedTuple):
     def of(cls, number: int, n: int, proba: Any, y: Any, features: Any, weight: Any) -> OwnCodes:
         """Check the rows of one block; errors name the block."""
         with within(number):
+            check_row_order(proba=proba, y=y, sensitive_features=features, sample_weight=weight)
             checked = check_proba(proba, n, allow_empty=True)
             rows = check_lengths(proba=checked, y=y)
             values, labels = factorize(y, "y") if rows else ([], np.zeros(0, np.int64))

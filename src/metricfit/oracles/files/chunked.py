@@ -16,7 +16,7 @@ from metricfit.data.cells import Cells
 from metricfit.data.columns import sort_key
 from metricfit.data.labels import encode_labels
 from metricfit.data.layout import Layout
-from metricfit.data.rows import RowArrays, Rows, strata
+from metricfit.data.rows import RowArrays, Rows, priors, strata
 from metricfit.data.validation import check_lengths, check_proba, check_several_classes, check_weights
 from metricfit.messages import rows_from
 from metricfit.oracles.base import SOFT, Counting, OracleBase, Vertex
@@ -181,7 +181,7 @@ class ChunkedOracle(OracleBase):
     @property
     def margins(self) -> FloatArray:  # type: ignore[override]
         """The class priors of each cell."""
-        return (self._soft_sums if self.exact else self.rows.totals) / self.total
+        return priors(self._soft_sums if self.exact else self.rows.totals, self.total)
 
     @property
     def class_counts(self) -> IntArray:

@@ -171,7 +171,7 @@ class ScoreFiles:
             while done < len(batch):
                 taken = min(len(batch) - done, len(block) - filled)
                 for j, name in enumerate(self.columns):
-                    block[filled : filled + taken, j] = batch[name][done : done + taken].to_numpy()
+                    block[filled : filled + taken, j] = numbers(batch[name][done : done + taken], name)
                 filled, done = filled + taken, done + taken
                 if filled == len(block):
                     yield divided(block) if self.normalize else block

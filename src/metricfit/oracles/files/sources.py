@@ -12,6 +12,7 @@ import numpy as np
 from metricfit.data.attributes import read_attributes
 from metricfit.data.columns import factorize, some_rows, sort_key
 from metricfit.data.labels import class_labels
+from metricfit.data.row_order import check_row_order
 from metricfit.data.validation import check_lengths, row_blocks
 from metricfit.oracles.settings import TUNED, Settings
 from metricfit.types import FloatArray, Label
@@ -114,6 +115,7 @@ class MappedArray:
         sample_weight: Any = None,
         classes: Iterable[object] | None = None,
     ) -> None:
+        check_row_order(y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         self.map = mapping_of(proba)
         self.proba = np.asarray(proba)
         if self.proba.ndim != 2 or 0 in self.proba.shape:

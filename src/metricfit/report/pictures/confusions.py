@@ -8,12 +8,14 @@ import numpy as np
 
 from metricfit.data.attributes import names_of
 from metricfit.data.confusion import Confusion
+from metricfit.data.row_order import check_row_order
 from metricfit.policy import Policy
 from metricfit.report.expected import of_policy, rows_for
 from metricfit.report.pictures.display import Display, bare
 from metricfit.report.pictures.style import Style, plain
 from metricfit.result import Result
 from metricfit.result.most_probable import of_most_probable
+from metricfit.trust.crossfit import class_proba
 from metricfit.types import FloatArray, IntArray
 
 # With more classes than this only the largest are shown; with more than this, cells are too small for numbers.
@@ -69,9 +71,10 @@ class ConfusionDisplay(Display):
         features = sensitive_features
         if features is None and estimator.attributes is not None:
             features = X[names_of(estimator.attributes)]
+        check_row_order(X=X, y=y, sensitive_features=features, sample_weight=sample_weight)
         return cls.from_policy(
             estimator.policy_,
-            estimator.predict_proba(X),
+            class_proba(estimator.estimator_, X, estimator.classes_),
             y,
             sensitive_features=features,
             sample_weight=sample_weight,

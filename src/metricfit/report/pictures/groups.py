@@ -9,6 +9,7 @@ import numpy as np
 
 from metricfit.data.attributes import names_of
 from metricfit.data.confusion import Confusion
+from metricfit.data.row_order import check_row_order
 from metricfit.intervals.estimate import Estimate
 from metricfit.messages import brief, unknown
 from metricfit.policy import Policy
@@ -18,6 +19,7 @@ from metricfit.report.pictures.style import Style, plain
 from metricfit.report.rates import KINDS, RateKind, rate
 from metricfit.result import Result
 from metricfit.result.most_probable import of_most_probable
+from metricfit.trust.crossfit import class_proba
 from metricfit.types import Label
 
 # More groups than this are too many for one picture: the largest are shown.
@@ -132,9 +134,10 @@ class GroupsDisplay(Display):
         **options: Any,
     ) -> Self:
         """Return the picture of a fitted `MetricClassifier` on labelled rows."""
+        check_row_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         return cls.from_policy(
             estimator.policy_,
-            estimator.predict_proba(X),
+            class_proba(estimator.estimator_, X, estimator.classes_),
             y,
             sensitive_features=sensitive_features,
             sample_weight=sample_weight,
