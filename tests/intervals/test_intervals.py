@@ -180,7 +180,7 @@ def test_the_smallest_of_very_many_by_hand():
     found = estimate(
         mf.worst(mf.recall(1), over="group"), Evidence.of(axes, group, np.ones(group.size, int), decided)
     )
-    # Agresti and Coull's intervals, with more rows added to each outcome the more groups there are, for all simultaneously.
+    # Agresti and Coull's intervals, with more rows added the more groups there are, for all simultaneously.
     hits = decided[:, 1].reshape(groups, rows).sum(axis=1)
     z = NormalDist().inv_cdf(0.975)
     added = 2 * NormalDist().inv_cdf(1 - 0.05 / groups) / z
