@@ -180,10 +180,10 @@ def test_the_smallest_of_very_many_by_hand():
     found = estimate(
         mf.worst(mf.recall(1), over="group"), Evidence.of(axes, group, np.ones(group.size, int), decided)
     )
-    # Agresti and Coull's intervals, with half of the squared reach added to each outcome, for all simultaneously.
+    # Agresti and Coull's intervals, with more rows added the more groups there are, for all simultaneously.
     hits = decided[:, 1].reshape(groups, rows).sum(axis=1)
     z = NormalDist().inv_cdf(0.975)
-    added = 2 * (NormalDist().inv_cdf(1 - 0.05 / groups) / z) ** 2
+    added = 2 * NormalDist().inv_cdf(1 - 0.05 / groups) / z
     rates = (hits + added) / (rows + 2 * added)
     errors = np.sqrt(rates * (1 - rates) / (rows + 2 * added))
     near = rates - 2 * z * errors <= (rates + 2 * z * errors).min()

@@ -40,8 +40,9 @@ def warn_if_labels_disagree(result: Any) -> None:
             continue
         if not counted.low <= record.value <= counted.high and counted.low < counted.high:
             warn(
-                f"{spelt_out(record.name)}: calibrated probabilities say {record.value:.3f}, the labels of the same "
-                f"rows {counted.value:.3f} [{counted.low:.3f}, {counted.high:.3f}]. Use counting='labels', where the "
+                f"{spelt_out(record.name)}: calibrated probabilities say {record.value:.3f}, "
+                "the labels of the same rows "
+                f"{counted.value:.3f} [{counted.low:.3f}, {counted.high:.3f}]. Use counting='labels', where the "
                 "labels have the last word",
                 CalibrationWarning,
             )
