@@ -102,6 +102,7 @@ def test_counted_labels_claim_no_bound_but_tell_that_of_the_calibrated_problem()
     assert result.calibrated.value <= result.calibrated.bound + 1e-9
 
 
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_words_of_no_bound_at_all():
     result = solved(max_calls=1)
     assert result.bound == np.inf
@@ -110,6 +111,7 @@ def test_words_of_no_bound_at_all():
     assert "bound  none claimed" in repr(result)
 
 
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_words_of_a_violation():
     result = solved(constraints=(mf.recall(0) >= 0.7, mf.recall(1) >= 0.6, mf.recall(2) >= 0.5), max_calls=2)
     assert not result.feasible
