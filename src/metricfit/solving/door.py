@@ -59,15 +59,21 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     given, found = given.by(choice.counting), choice.found
     answer, walk = found.answer, found.answer.walk
     policy: Policy | ModelPolicy = answer.model_policy() if answer.by_models else answer.plugin_policy()
-    alone, stopped = None, found.stopped
+    alone, interrupted = None, False
     if options.derandomise and not options.ends.passed and isinstance(policy, Policy):
         try:
             policy, alone = with_single(walk.program, walk.oracle, policy, seen_by(answer), options.ends)
         except KeyboardInterrupt:
-            stopped = True
+            interrupted = True
     with HeldBack() as ctrl_c:
         result = _result(problem, given, options, choice, policy, alone)
-    result = replace(result, status="stopped") if stopped or ctrl_c.came else result
+    interrupted = interrupted or ctrl_c.came
+    if given.calibrates and not (choice.why or interrupted or options.ends.passed):
+        try:
+            warn_if_labels_disagree(result)
+        except KeyboardInterrupt:
+            interrupted = True
+    result = replace(result, status="stopped") if interrupted else result
     if why := why_broken(result):
         warn(why, BrokenLimitWarning)
     return result
@@ -110,6 +116,4 @@ def _result(
         origin=Origin(problem, given, found.asked, options.again()),
         _judge=judge_of(problem, given, policy),
     )
-    if given.calibrates and not choice.why:
-        warn_if_labels_disagree(result)
     return result.with_provenance(**provenance_of(problem, given, result))
