@@ -35,6 +35,8 @@ class Settings:
         Ridges of class biases and of the steepness.
     vector_ridges, matrix_ridges : tuple of float
         From strong to weak: ridges of the steepness of each class, and of the entries of the matrix.
+    curve_ridges : tuple of float
+        From strong to weak: ridges of the bends of curves.
     cell_ridges : tuple of float
         From strong to weak: ridges of the differences of cells from the common calibration.
     bias_classes, vector_classes, matrix_classes : int
@@ -45,8 +47,6 @@ class Settings:
         Families with fewer rows for each parameter take several Newton steps in each fold.
     cell_entries : int
         Cells may have calibrations of their own up to this number of cells times (classes + 1) squared.
-    isotonic_rows : int
-        The least effective number of rows for each class for curves to be tried.
     entries, choice_entries, choice_rows, least_rows : int
         The most rows times classes for the final fit, the most rows times classes and the most rows for the choice of a
         family, and the rows that both may have whatever the number of classes. More rows are sampled.
@@ -59,7 +59,7 @@ class Settings:
         that is worth a warning.
     """
 
-    families: tuple[str, ...] = ("temperature", "bias", "temperature_bias", "vector", "dirichlet", "isotonic")
+    families: tuple[str, ...] = ("temperature", "bias", "temperature_bias", "vector", "dirichlet", "curves")
     folds: int = 5
     errors: float = 0.7
     gain: float = 1e-4
@@ -69,6 +69,7 @@ class Settings:
     steepness_ridge: float = 3.0
     vector_ridges: tuple[float, ...] = (10.0,)
     matrix_ridges: tuple[float, ...] = (300.0, 30.0, 3.0)
+    curve_ridges: tuple[float, ...] = (30.0, 3.0)
     cell_ridges: tuple[float, ...] = (100.0, 10.0)
     bias_classes: int = 40
     vector_classes: int = 150
@@ -76,7 +77,6 @@ class Settings:
     rows_per_entry: float = 8.0
     rows_per_parameter: float = 20.0
     cell_entries: int = 1 << 20
-    isotonic_rows: int = 100
     entries: int = 1 << 20
     choice_entries: int = 1 << 19
     choice_rows: int = 20_000
@@ -96,7 +96,7 @@ class Settings:
         return max(self.least_rows, min(self.choice_rows, self.choice_entries // n))
 
     def only(self, family: str, cells_differ: bool) -> Settings:
-        """Return settings that fit one family, beside the one that richer families start from.
+        """Return settings that fit one family, beside the one that richer families start from; curves from any of them.
 
         Examples
         --------
@@ -104,9 +104,10 @@ class Settings:
         (('bias',), ('temperature_bias', 'vector'))
         """
         simple = family in ("none", "temperature", "bias")
+        some = (family,) if simple else ("temperature_bias", family)
         return replace(
             self,
-            families=(family,) if simple else ("temperature_bias", family),
+            families=self.families if family == "curves" else some,
             cell_entries=self.cell_entries if cells_differ else 0,
         )
 
