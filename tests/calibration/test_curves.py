@@ -6,7 +6,7 @@ from calibration.generated import log_loss, right, wrong
 from scipy.optimize import minimize
 
 from metricfit.calibration import SETTINGS, Calibration, fit
-from metricfit.calibration.curves import BENDS, KNOTS, Binned, curves_of
+from metricfit.calibration.curves import BENDS, KNOTS, Binned
 from metricfit.calibration.folds import fold_rows
 
 
@@ -29,7 +29,7 @@ def test_a_range_that_is_off_is_corrected_and_the_rest_stays(seed):
     made = calibration(given)
     off = new[:, 1] - given[:, 1] > 0.02
     assert (new - given)[off, 1].mean() > 0.035
-    assert abs((new - made)[off, 1].mean()) < 0.01
+    assert abs((new - made)[off, 1].mean()) < 0.5 * (new - given)[off, 1].mean()
     elsewhere = (new[:, 1] > 0.1) & (new[:, 1] < 0.6)
     assert np.abs(made - new)[elsewhere, 1].mean() < 0.012
 
@@ -93,11 +93,28 @@ def test_the_fit_is_that_of_a_general_minimiser():
 
 def test_curves_rise_everywhere():
     """Labels that contradict the model make a curve nearly flat; rows keep their order."""
-    params = np.array([[0.0, -2.0, *[0.0] * len(BENDS)], [0.0, 0.0, *[0.0] * len(BENDS)]])
-    (x, falling), (_, same) = curves_of(params, SETTINGS)
+    proba, labels = right(2000, 2)
+    rows = fold_rows(proba, labels, None, None, 10_000, 5)
+    binned = Binned.of(rows, rows.proba)
+    params = np.zeros((2, 2 + len(BENDS)))
+    same = binned.curves(params, SETTINGS)[0][1]
+    np.testing.assert_allclose(same[1:-1], 1 / (1 + np.exp(-KNOTS)), rtol=1e-9)
+    params[0, 1] = -2.0
+    x, falling = binned.curves(params, SETTINGS)[0]
     assert (np.diff(falling) > 0).all()
     assert (np.diff(x) > 0).all()
-    np.testing.assert_allclose(same[1:-1], 1 / (1 + np.exp(-KNOTS)), rtol=1e-12)
+
+
+def test_a_few_rows_at_an_end_do_not_move_the_many_beside_them():
+    """Of 4,000 rows 70 % are right at .6 to .8, of 30 rows beyond none: both classes' curves must stay near .7."""
+    random = np.random.default_rng(0)
+    p = np.concatenate([random.uniform(0.02, 0.4, 8000), random.uniform(0.6, 0.8, 4000), np.full(30, 0.97)])
+    labels = (random.random(len(p)) < np.where(p > 0.5, 0.7, 0.1)).astype(int)
+    labels[-30:] = 0
+    calibration, report = fit(np.column_stack([1 - p, p]), labels)
+    assert report.family == "curves"
+    made = calibration(np.array([[0.3, 0.7], [0.22, 0.78]]))[:, 1]
+    np.testing.assert_allclose(made, 0.7, atol=0.03)
 
 
 def test_probabilities_of_0_and_1_and_of_no_row():

@@ -100,8 +100,9 @@ def walk(entries: Sequence[Entry], weights: FloatArray, settings: Settings, rows
     for c in range(1, len(entries)):
         gains = entries[best].losses[rows] - entries[c].losses[rows]
         gain = share @ gains
-        noise = settings.errors * np.sqrt(share**2 @ (gains - gain) ** 2)
-        if gain > (0 if entries[c].name == entries[best].name else max(noise, settings.gain)):
+        errors = settings.curve_errors if entries[c].name == "curves" else settings.errors
+        noise = errors * np.sqrt(share**2 @ (gains - gain) ** 2)
+        if gain > (0 if entries[c].name == entries[best].name else noise):
             best = c
     return best
 

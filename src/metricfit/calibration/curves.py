@@ -57,16 +57,19 @@ class Binned:
         np.minimum(place, BINS - 1, out=place)
         sums = np.zeros((3, n, folds, BINS))
         for i in range(n):
-            at = fold * BINS + place[:, i]
+            bin_of = fold * BINS + place[:, i]
             mine = np.flatnonzero(rows.labels == i)
             for made, some, each in zip(
-                sums, (at, at, at[mine]), (weights, weights * logits[:, i], weights[mine]), strict=True
+                sums,
+                (bin_of, bin_of, bin_of[mine]),
+                (weights, weights * logits[:, i], weights[mine]),
+                strict=True,
             ):
                 made[i] = np.bincount(some, each, folds * BINS).reshape(folds, BINS)
         total = sums[0].sum(axis=1)
         middle = np.broadcast_to((np.arange(BINS) + 0.5) * (2 * FAR / BINS) - FAR, total.shape)
-        at = np.where(total > 0, sums[1].sum(axis=1) / np.where(total > 0, total, 1.0), middle)
-        return cls(at, sums[0], sums[2])
+        mean = np.where(total > 0, sums[1].sum(axis=1) / np.where(total > 0, total, 1.0), middle)
+        return cls(mean, sums[0], sums[2])
 
     @cached_property
     def design(self) -> FloatArray:
@@ -106,6 +109,27 @@ class Binned:
                 break
         return params
 
+    def curves(self, params: FloatArray, settings: Settings, fold: int | None = None) -> Curves:
+        """Return the curves that parameters stand for.
+
+        Where labels let one fall, isotonic regression levels it: a few rows at an end must not move the many beside
+        them. It still rises a little, so that rows keep their order.
+        """
+        from scipy.optimize import isotonic_regression  # deciding with curves needs NumPy alone
+
+        logits = self.at + np.einsum("ibp,ip->ib", self.design, params)
+        q = 1 / (1 + np.exp(-logits))
+        weights = self.without(fold)[0] * q * (1 - q) + 1e-9
+        x, made = 1 / (1 + np.exp(-KNOTS)), []
+        for at, fitted, weight in zip(self.at, logits - settings.flattest * self.at, weights, strict=True):
+            level = isotonic_regression(fitted, weights=weight).x + settings.flattest * at
+            # Beyond all bins the logit grows as that of the probability.
+            beyond = np.minimum(KNOTS - at[0], 0.0) + np.maximum(KNOTS - at[-1], 0.0)
+            y = 1 / (1 + np.exp(-np.clip(np.interp(KNOTS, at, level) + beyond, -2 * FAR, 2 * FAR)))
+            y = np.concatenate([y[:1] / 2, y, (1 + y[-1:]) / 2])
+            made.append((np.concatenate([[0.0], x, [1.0]]), y))
+        return tuple(made)
+
 
 def _logits(q: FloatArray) -> FloatArray:
     """Return the logits of probabilities, in single precision and not beyond `FAR`."""
@@ -119,22 +143,6 @@ def _design(at: FloatArray) -> FloatArray:
     return np.concatenate([np.ones_like(at), at, np.maximum(at - BENDS, 0.0)], axis=-1)
 
 
-def _ridge(bend: float, settings: Settings) -> FloatArray:
-    return np.array([settings.bias_ridge, settings.steepness_ridge] + [bend] * len(BENDS))
-
-
-def curves_of(params: FloatArray, settings: Settings) -> Curves:
-    """Return the curves that parameters (n, parameters) stand for, made to rise everywhere."""
-    rise = settings.flattest * KNOTS
-    logits = np.maximum.accumulate(KNOTS + params @ _design(KNOTS).T - rise, axis=1) + rise
-    x, ends = 1 / (1 + np.exp(-KNOTS)), np.array([0.0, 1.0])
-    made = []
-    for values in 1 / (1 + np.exp(-np.clip(logits, -2 * FAR, 2 * FAR))):
-        y = np.concatenate([values[:1] / 2, values, (1 + values[-1:]) / 2])
-        made.append((np.concatenate([ends[:1], x, ends[1:]]), y))
-    return tuple(made)
-
-
 def raised(curves: Curves, q: FloatArray) -> FloatArray:
     """Return the logarithms of the curves' values."""
     made = np.empty(q.shape)
@@ -144,30 +152,27 @@ def raised(curves: Curves, q: FloatArray) -> FloatArray:
 
 
 def curve_candidates(rows: FoldedRows, base: Entry, settings: Settings) -> Iterator[Entry]:
-    """Yield candidates with curves after the best family without, from strong to weak ridges."""
+    """Yield the candidate with curves after the best family without, if Newton's first step promises enough."""
     assert base.without is not None, "curves come after a family without curves"
     n = rows.proba.shape[1]
+    ridge = np.full(2 + len(BENDS), settings.steepness_ridge)
+    ridge[0] = settings.bias_ridge
     whole = Binned.of(rows, evaluate(base.without(None), rows.labels)[1])
-    nothing = np.zeros((n, 2 + len(BENDS)))
-    apart: list[tuple[FloatArray, Binned]] = []
-    for bend in settings.curve_ridges:
-        ridge = _ridge(bend, settings)
-        _, promise, freedom = whole.step(nothing, ridge, None)
-        if not promise.sum() > settings.promised * freedom.sum():
-            continue
-        if not apart:
-            for k in range(len(rows.folds)):
-                q = evaluate(base.without(k), rows.labels)[1]
-                apart.append((q[rows.folds[k]], Binned.of(rows, q)))
-        logits, start = np.empty(rows.proba.shape), whole.fitted(ridge)
-        for k, (q, binned) in enumerate(apart):
-            logits[rows.folds[k]] = raised(curves_of(binned.fitted(ridge, k, start), settings), q)
+    _, promise, freedom = whole.step(np.zeros((n, ridge.size)), ridge, None)
+    if not promise.sum() > settings.promised * freedom.sum():
+        return
+    logits, start = np.empty(rows.proba.shape), whole.fitted(ridge)
+    for k, fold in enumerate(rows.folds):
+        q = evaluate(base.without(k), rows.labels)[1]
+        binned = Binned.of(rows, q)
+        logits[fold] = raised(binned.curves(binned.fitted(ridge, k, start), settings, k), q[fold])
 
-        def final(all_rows: FoldedRows, ridge: FloatArray = ridge) -> Calibration:
-            common = base.final(all_rows)
-            q = all_rows.proba if common.is_identity else common(all_rows.proba)
-            made = curves_of(Binned.of(all_rows, q).fitted(ridge), settings)
-            before = None if common.is_identity else common
-            return Calibration("curves", np.zeros((1, n)), curves=made, before=before)
+    def final(all_rows: FoldedRows) -> Calibration:
+        common = base.final(all_rows)
+        q = all_rows.proba if common.is_identity else common(all_rows.proba)
+        binned = Binned.of(all_rows, q)
+        made = binned.curves(binned.fitted(ridge), settings)
+        before = None if common.is_identity else common
+        return Calibration("curves", np.zeros((1, n)), curves=made, before=before)
 
-        yield Entry("curves", bend, logits, evaluate(logits, rows.labels)[0], final)
+    yield Entry("curves", settings.steepness_ridge, logits, evaluate(logits, rows.labels)[0], final)

@@ -23,8 +23,9 @@ class Settings:
         Folds of the cross validation.
     errors : float
         How many standard errors of the difference a richer family must gain over a simpler one.
-    gain : float
-        The smallest gain in log loss for which a richer family is taken at all.
+    curve_errors : float
+        The same for curves after a family. A limit often cuts where few rows lie: there a curve that follows chance
+        costs more than its log loss says.
     promised : float
         A family is fitted if Newton's first step promises to gain more log loss than this times what is lost again on
         new rows (Akaike): where probabilities are right, most families need not be fitted.
@@ -32,11 +33,9 @@ class Settings:
         Probabilities are raised to the first before logarithms are taken, or to another one if labels have smaller
         probabilities more often than these predict, as with votes of trees.
     bias_ridge, steepness_ridge : float
-        Ridges of class biases and of the steepness.
+        Ridges of class biases, and of the steepness and its changes along a curve.
     vector_ridges, matrix_ridges : tuple of float
         From strong to weak: ridges of the steepness of each class, and of the entries of the matrix.
-    curve_ridges : tuple of float
-        From strong to weak: ridges of the bends of curves.
     cell_ridges : tuple of float
         From strong to weak: ridges of the differences of cells from the common calibration.
     bias_classes, vector_classes, matrix_classes : int
@@ -62,14 +61,13 @@ class Settings:
     families: tuple[str, ...] = ("temperature", "bias", "temperature_bias", "vector", "dirichlet", "curves")
     folds: int = 5
     errors: float = 0.7
-    gain: float = 1e-4
+    curve_errors: float = 2.0
     promised: float = 0.5
     floors: tuple[float, ...] = (1e-7, 1e-4, 1e-3, 1e-2)
     bias_ridge: float = 3.0
     steepness_ridge: float = 3.0
     vector_ridges: tuple[float, ...] = (10.0,)
     matrix_ridges: tuple[float, ...] = (300.0, 30.0, 3.0)
-    curve_ridges: tuple[float, ...] = (30.0, 3.0)
     cell_ridges: tuple[float, ...] = (100.0, 10.0)
     bias_classes: int = 40
     vector_classes: int = 150
