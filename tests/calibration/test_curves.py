@@ -1,5 +1,7 @@
 """Curves that come after another family: what they correct, and what they leave as it is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from calibration.generated import log_loss, right, wrong
@@ -63,8 +65,8 @@ def test_curves_come_after_the_family_that_fits_the_rest():
 
 
 def test_right_probabilities_get_no_curves():
-    chosen = [fit(*right(4000, 3, seed))[1].family for seed in range(12)]
-    assert chosen.count("curves") <= 2
+    chosen = [fit(*right(12_000, 3, seed))[1].family for seed in range(8)]
+    assert chosen.count("curves") <= 1
 
 
 def test_the_fit_is_that_of_a_general_minimiser():
@@ -124,7 +126,7 @@ def test_probabilities_of_0_and_1_and_of_no_row():
     weights = np.ones(2000)
     weights[3] = 1e8
     for given in (None, weights):
-        calibration, _ = fit(proba, labels, given)
+        calibration, _ = fit(proba, labels, given, settings=replace(SETTINGS, curve_rows=0))
         made = calibration(proba)
         assert np.isfinite(made).all()
         np.testing.assert_allclose(made.sum(axis=1), 1)

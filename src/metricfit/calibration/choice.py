@@ -76,7 +76,7 @@ def fit(
         return same, report_on(rows, n_cells, [none], none, none.losses, same)
     entries = list(candidates(rows, settings))
     chosen = entries[walk(entries, rows.weights, settings)]
-    if "curves" in settings.families:
+    if "curves" in settings.families and rows.effective >= settings.curve_rows:
         more = [chosen, *curve_candidates(rows, chosen, settings)]
         chosen = more[walk(more, rows.weights, settings)]
         entries += more[1:]
@@ -100,8 +100,7 @@ def walk(entries: Sequence[Entry], weights: FloatArray, settings: Settings, rows
     for c in range(1, len(entries)):
         gains = entries[best].losses[rows] - entries[c].losses[rows]
         gain = share @ gains
-        errors = settings.curve_errors if entries[c].name == "curves" else settings.errors
-        noise = errors * np.sqrt(share**2 @ (gains - gain) ** 2)
+        noise = settings.errors * np.sqrt(share**2 @ (gains - gain) ** 2)
         if gain > (0 if entries[c].name == entries[best].name else noise):
             best = c
     return best

@@ -23,9 +23,6 @@ class Settings:
         Folds of the cross validation.
     errors : float
         How many standard errors of the difference a richer family must gain over a simpler one.
-    curve_errors : float
-        The same for curves after a family. A limit often cuts where few rows lie: there a curve that follows chance
-        costs more than its log loss says.
     promised : float
         A family is fitted if Newton's first step promises to gain more log loss than this times what is lost again on
         new rows (Akaike): where probabilities are right, most families need not be fitted.
@@ -46,6 +43,9 @@ class Settings:
         Families with fewer rows for each parameter take several Newton steps in each fold.
     cell_entries : int
         Cells may have calibrations of their own up to this number of cells times (classes + 1) squared.
+    curve_rows : int
+        The least effective number of rows for curves to be tried. A limit often cuts where few rows lie, and with fewer
+        rows a curve that follows chance there costs more than its log loss says.
     entries, choice_entries, choice_rows, least_rows : int
         The most rows times classes for the final fit, the most rows times classes and the most rows for the choice of a
         family, and the rows that both may have whatever the number of classes. More rows are sampled.
@@ -61,7 +61,6 @@ class Settings:
     families: tuple[str, ...] = ("temperature", "bias", "temperature_bias", "vector", "dirichlet", "curves")
     folds: int = 5
     errors: float = 0.7
-    curve_errors: float = 2.0
     promised: float = 0.5
     floors: tuple[float, ...] = (1e-7, 1e-4, 1e-3, 1e-2)
     bias_ridge: float = 3.0
@@ -75,6 +74,7 @@ class Settings:
     rows_per_entry: float = 8.0
     rows_per_parameter: float = 20.0
     cell_entries: int = 1 << 20
+    curve_rows: int = 10_000
     entries: int = 1 << 20
     choice_entries: int = 1 << 19
     choice_rows: int = 20_000
