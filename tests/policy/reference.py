@@ -62,6 +62,13 @@ def calibrated(document, probabilities, cell):
     entry = document.get("calibration")
     if entry is None:
         return probabilities
+    if "before" in entry:
+        probabilities = stage(entry["before"], probabilities, 0)
+    return stage(entry, probabilities, cell)
+
+
+def stage(entry, probabilities, cell):
+    """Return the probabilities of one calibration."""
     n, bias = len(probabilities), entry["bias"][cell % len(entry["bias"])]
     if entry["curves"] is not None:
         top = max(bias)
