@@ -8,6 +8,7 @@ from typing import Any
 
 from metricfit.messages import count
 from metricfit.metrics import Constraint
+from metricfit.oracles.base import Counting
 from metricfit.problem import Problem
 from metricfit.result import Result
 
@@ -79,6 +80,10 @@ class Frontier:
     points : tuple of Point
     passes : int
         How often the rows were read to count a rule, in all levels together.
+    counting : {"calibrated", "labels", "model"}
+        What all points count by.
+    choice : str
+        Why, in one sentence, if the default has chosen that.
 
     Examples
     --------
@@ -95,6 +100,8 @@ class Frontier:
     traded: tuple[Constraint, ...]
     points: tuple[Point, ...]
     passes: int
+    counting: Counting = "labels"
+    choice: str = ""
 
     def __len__(self) -> int:
         return len(self.points)
