@@ -77,8 +77,8 @@ class Remembering(OracleBase):
         return self.oracle.scan(loss, layout)
 
     def inmost(self) -> OracleBase:
-        """Return the oracle that is asked."""
-        return self.oracle
+        """Return the oracle that reads the rows."""
+        return self.oracle.inmost()
 
     def by(self, counting: Counting) -> OracleBase:
         """Return the oracle that counts the same rows in another way, and remembers answers too."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from time import perf_counter
 from typing import cast
 
 import numpy as np
@@ -47,7 +48,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     >>> solve(Problem.of("g_mean"), PluginOracle(rows)).value
     1.0
     """
-    given = adapted(oracle)
+    started, given = perf_counter(), adapted(oracle)
     if given.counting == "model":
         warn_if_refuted(given)
     choice = answer_of(problem, given, options)
@@ -70,7 +71,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         constraints=constraint_records(program, answer.mixture.u, found.outcome.best.multipliers),
         history=choice.history,
         n_oracle_calls=walk.budget.calls,
-        seconds=walk.budget.seconds,
+        seconds=perf_counter() - started,
         method=found.method.name,
         problem=str(problem),
         calibration=found.asked.report,

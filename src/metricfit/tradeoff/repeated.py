@@ -26,13 +26,11 @@ class Chosen:
     why: str = ""
 
 
-def choose_counting(problems: Sequence[Problem], oracle: Remembering, options: Options) -> Chosen:
-    """Return what to count by: what the default chooses for most of the problems whose limits can be kept.
+def choose_counting(problems: Sequence[Problem], oracle: Remembering, options: Options) -> Chosen | None:
+    """Return what the default chooses to count by for most of the problems whose limits can be kept; None if none can.
 
-    One choice for all of them, because values that are counted in different ways cannot be compared.
+    It is one choice for all of them, because values that are counted in different ways cannot be compared.
     """
-    if oracle.counting != "auto":
-        return Chosen(oracle.counting)
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -42,7 +40,7 @@ def choose_counting(problems: Sequence[Problem], oracle: Remembering, options: O
             except InfeasibleError:
                 continue
     if not found:
-        return Chosen("calibrated", "no policy keeps the limits")
+        return None
     counting = Counter(result.counting for result in found).most_common(1)[0][0]
     return Chosen(counting, next(result.choice for result in found if result.counting == counting))
 

@@ -85,9 +85,11 @@ class Tracer:
 
     def chosen(self, grid: Sequence[Sequence[float]]) -> Chosen:
         """Return what all levels are to count by."""
+        if self.rows.counting != "auto":
+            return Chosen(self.rows.counting)
         places = spaced(self.order(grid), JUDGED)
         problems = [problem_at(self.problem, self.traded, place) for place in places]
-        return choose_counting(problems, self.rows, self.options)
+        return choose_counting(problems, self.rows, self.options) or Chosen("calibrated")
 
     def visit(self, levels: Place, chosen: Chosen, known: Mapping[Place, Point]) -> Point:
         """Solve one level, unless a looser one could not be kept already."""
@@ -105,10 +107,12 @@ class Tracer:
 
     def spread_and_chosen(self, count: int, chosen: Chosen | None) -> tuple[Chosen, list[list[float]]]:
         """Return what all levels are to count by, and ``count`` levels of each traded constraint."""
-        if chosen is not None or self.rows.counting != "auto":
-            chosen = chosen or Chosen(self.rows.counting)
+        if chosen is not None:
             return chosen, self.spread(count, chosen)
-        first = Chosen("calibrated", "proven")
+        if self.rows.counting != "auto":
+            chosen = Chosen(self.rows.counting)
+            return chosen, self.spread(count, chosen)
+        first = Chosen("calibrated", "only for the range of the levels")
         try:
             grid = self.spread(count, first)
         except InfeasibleError:  # by calibrated probabilities; labels may allow what all levels keep
