@@ -69,7 +69,7 @@ def compared(given: tuple[Any, ...], problem: tuple[Any, ...], counting: Any, le
     same = {"sensitive_features": group, "counting": counting}
     started = time.process_time()
     front = mf.frontier(proba, y, objective, traded, levels, constraints=kept, **same)
-    spent, below, above, alone, others, stalled = time.process_time() - started, [], [], [], 0, 0
+    spent, below, alone, others, stalled = time.process_time() - started, [], [], 0, 0
     for point in front.points[::every]:
         started = time.process_time()
         limit = front.traded[0].metric

@@ -61,9 +61,7 @@ def of_result(
                 "violation": number(record.violation),
                 "holds": record.kept,
                 "price": number(record.price),
-                "price_words": words.price_in_words(
-                    problem, constraint, record, result.counting == "labels"
-                ),
+                "price_words": words.price_in_words(problem, constraint, record, result.counting == "labels"),
             }
             for record, constraint in zip(result.constraints, problem.constraints, strict=True)
         ],

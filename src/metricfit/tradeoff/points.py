@@ -68,7 +68,9 @@ class Point:
     @property
     def _kept(self) -> Result:
         if self.result is None:
-            raise AttributeError("no policy keeps the limits of this point, so it has no result; see achievable")
+            raise AttributeError(
+                "no policy keeps the limits of this point, so it has no result; see achievable"
+            )
         return self.result
 
     @property

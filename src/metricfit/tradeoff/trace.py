@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 
 from metricfit.exceptions import InfeasibleError
-from metricfit.methods.local import Local
 from metricfit.metrics import Constraint
 from metricfit.metrics.rates import Named
 from metricfit.options import Options
@@ -31,7 +30,7 @@ from metricfit.tradeoff.repeated import Chosen, choose_counting, solved, told_on
 
 DEFAULTS = Options()
 # At how many levels, spread over all, the default chooses what to count by; most of them decide for the whole curve.
-JUDGED = 3
+JUDGED = 5
 # The strictest of the levels that are chosen here, as a share of the way to what can just be kept: at its very end the
 # only policies are extreme ones, and a solver's rounding decides whether there is one.
 REACH = 0.995
@@ -128,10 +127,5 @@ class Tracer:
             metric = Named(str(constraint.metric), constraint.metric, constraint.inward)
             loosest, extreme = constraint.metric(free), Problem(metric, self.problem.constraints)
             strictest = solved(extreme, self.rows, chosen, self.options).value
-            no_room = constraint.inward * (strictest - loosest) <= self.options.tol
-            if no_room and self.options.method == "auto":
-                # On counted labels a rule that may be luck is not preferred, but it does say what can be kept.
-                further = replace(self.options, method=Local(warn=False))
-                strictest = solved(extreme, self.rows, chosen, further).value
             found.append(np.linspace(loosest, loosest + REACH * (strictest - loosest), count).tolist())
         return found
