@@ -148,12 +148,8 @@ class Application:
         )
 
     async def _progress(self, request: Request) -> Response:
-        """Return how far the slider's solve is; only a message until its first step."""
-        record = self.turns.progress
-        if record is None:
-            return JSONResponse({"words": "calibrating probabilities"})
-        words = f"{answers.number(record.value) or 0:.4f} after {record.calls} calls"
-        return JSONResponse({"words": words, "calls": record.calls})
+        """Return how far the newest slider's solve is."""
+        return JSONResponse({"words": self.turns.progress})
 
     # Answers that solve, in a thread
 

@@ -28,8 +28,8 @@ class Turn:
     Examples
     --------
     >>> turn, record = Turns().next("solve"), Record(calls=3, seconds=0.1, value=0.5, bound=0.6, violation=0.0)
-    >>> turn.callback(record), turn.record is record
-    (False, True)
+    >>> turn.callback(record), turn.words
+    (False, '0.5000 after 3 calls')
     >>> turn.end()
     >>> turn.callback(record)
     Traceback (most recent call last):
@@ -39,8 +39,8 @@ class Turn:
 
     def __init__(self, kind: Job, lock: Any) -> None:
         self.kind, self._lock, self._ended = kind, lock, False
-        #: The newest record of the solve that runs.
-        self.record: Record | None = None
+        #: How far the solve is, in words.
+        self.words = ""
 
     def end(self) -> None:
         """Let the solve stop at its next step: its answer is not wanted any more."""
@@ -56,7 +56,7 @@ class Turn:
         """What a solve calls after each step."""
 
         def step(record: Record) -> bool:
-            self.record = record
+            self.words = f"{record.value:.4f} after {record.calls} calls"
             self.check()
             return False
 
@@ -99,11 +99,11 @@ class Turns:
         return turn
 
     @property
-    def progress(self) -> Record | None:
-        """The newest record of the newest slider's solve; None before its first step."""
+    def progress(self) -> str:
+        """How far the newest slider's solve is, in words."""
         with self._giving:
             solving = [turn for turn in self._waiting if turn.kind == "solve"]
-        return solving[-1].record if solving else None
+        return solving[-1].words if solving else ""
 
     def done(self, turn: Turn) -> None:
         """Forget a turn whose answer was given."""

@@ -104,6 +104,7 @@ class Workbench:
         metrics = tuple(f"{c.metric} {c.sense}" for c in asked.problem.constraints)
         key: Key = (str(asked.problem.objective), metrics, asked.kind)
         if key not in self._chosen:
+            turn.words = "choosing what to count by"
             options = replace(self.options, callback=turn.callback)
             chosen = choose_counting([asked.problem], self._oracle, options)
             if chosen is None:  # limits that cannot be kept; the next ones may be
@@ -136,6 +137,7 @@ class Workbench:
             self._results.move_to_end(key)
             self.latest = self._results[key]
             return self.latest
+        turn.words = "" if self._results else "calibrating the probabilities"
         options = replace(self.options, callback=turn.callback, derandomise=False)
         with self._noted(asked):
             result = solved(asked.problem, self._oracle, self.chosen(asked, turn), options)

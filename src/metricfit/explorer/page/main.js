@@ -43,7 +43,7 @@ async function pulse(control) {
   if (seconds) state(`solving, ${seconds} s`, "busy");
   const told = seconds ? await ask("/api/progress").catch(() => null) : null;
   if (running.solve !== control) return;
-  $("progress").hidden = !told;
+  $("progress").hidden = !told?.words;
   $("progress").textContent = told?.words ?? "";
   setTimeout(pulse, PULSE, control);
 }
