@@ -79,7 +79,7 @@ def test_a_browser_that_goes_away_stops_its_solve(explorer):
         entered.set()
         try:
             while True:
-                turn.callback(None)
+                turn.check()
                 time.sleep(0.01)
         except Superseded:
             ended.set()
@@ -103,7 +103,7 @@ def test_the_newest_request_wins(explorer):
             return real(asked, turn)
         entered.set()
         while True:
-            turn.callback(None)
+            turn.check()
             time.sleep(0.01)
 
     application.bench.solved = slow

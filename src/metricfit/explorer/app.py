@@ -162,7 +162,8 @@ class Application:
             result = self.bench.solved(asked, turn)
         except InfeasibleError as error:
             return answers.of_infeasible(asked, error)
-        return answers.of_result(asked, result, self.bench.baseline(result.counting), self.bench.notes(asked))
+        before = self.bench.baseline(self.bench.chosen(asked, turn).counting)
+        return answers.of_result(asked, result, before, self.bench.notes(asked))
 
     def _frontier(self, body: Any, turn: Turn) -> Any:
         asked = self._asked(body)

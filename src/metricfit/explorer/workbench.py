@@ -74,7 +74,7 @@ class Workbench:
         result = self._found(asked, turn)
         if asked.expect and result.expected is None:
             turn.check()
-            oracle = self.oracle(result.counting).inmost()
+            oracle = self.oracle(self.chosen(asked, turn).counting).inmost()
             with self._noted(asked):
                 result = with_expected(asked.problem, oracle, result, self.options, turn.callback)
             self._keep(asked, result)

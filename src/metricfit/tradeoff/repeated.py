@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import cast
 
 from metricfit.exceptions import CalibrationWarning, InfeasibleError
 from metricfit.messages import warn
@@ -42,7 +43,9 @@ def choose_counting(problems: Sequence[Problem], oracle: Remembering, options: O
     if not found:
         return None
     counting = Counter(result.counting for result in found).most_common(1)[0][0]
-    return Chosen(counting, next(result.choice for result in found if result.counting == counting))
+    return Chosen(
+        cast(Counting, counting), next(result.choice for result in found if result.counting == counting)
+    )
 
 
 def solved(problem: Problem, oracle: Remembering, chosen: Chosen, options: Options) -> Result:
