@@ -22,4 +22,4 @@ def why_broken(result: Result) -> str:
         "the search ended by itself, so more time does not help: loosen a limit (mf.frontier shows what each level "
         "allows)"
     )
-    return f"the policy does not keep {'; '.join(lost)}. {NEXT.get(result.status, ended)}{instead}"
+    return f"the policy does not keep {'; '.join(lost)}: {NEXT.get(result.status, ended)}{instead}"

@@ -52,6 +52,7 @@ class Result:
         One record per iteration.
     n_oracle_calls : int
     seconds : float
+        Of the whole call, with calibration and the choice of what to count by.
     method : str
     problem : str
         What was solved, in words.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -161,7 +162,7 @@ def optimize(
     >>> result.feasible, result.certified, [record.name for record in result.constraints]
     (True, True, ["precision('fraud') >= 0.8", "demographic_parity(over='region') <= 0.05"])
     """
-    problem = Problem.of(objective, constraints)
+    started, problem = perf_counter(), Problem.of(objective, constraints)
     check_options(tol, max_calls, max_seconds, counting, min_rows)
     check_switches(expect=expect, blind=blind)
     check_confidence(confidence)
@@ -191,7 +192,8 @@ def optimize(
     problem = problem.limited(plugin.axes, plugin.class_counts, min_rows)
     judged = partial(with_expected, problem, asked, options=options) if expect else None
     # A blind policy sees no attributes, so no value can be unseen.
-    return answered(problem, asked, options, confidence, "error" if blind else unseen, plugin, judged)
+    result = answered(problem, asked, options, confidence, "error" if blind else unseen, plugin, judged)
+    return replace(result, seconds=perf_counter() - started)
 
 
 def answered(

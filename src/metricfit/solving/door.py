@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from time import perf_counter
 from typing import cast
 
 import numpy as np
@@ -52,7 +53,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     >>> solve(Problem.of("g_mean"), PluginOracle(rows)).value
     1.0
     """
-    given, options = adapted(oracle), options.begun()
+    started, given, options = perf_counter(), adapted(oracle), options.begun()
     if given.counting == "model":
         warn_if_refuted(given)
     choice = answer_of(problem, given, options)
@@ -74,6 +75,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         except KeyboardInterrupt:
             interrupted = True
     result = replace(result, status="stopped") if interrupted else result
+    result = replace(result, seconds=perf_counter() - started)
     if why := why_broken(result):
         warn(why, BrokenLimitWarning)
     return result
