@@ -35,8 +35,7 @@ class Method(ABC):
     ``constrained`` whether there may be convex constraints, ``nonconvex`` whether there may be any others. ``proves``
     says that with an exact oracle the bound converges to the value, ``counts`` whether rows count by their calibrated
     probabilities or by their labels unless the user says it, ``step_option`` names the option that sets the size of its
-    steps. ``as_published`` is an option of the paper's methods: take only the paper's steps, and return the last
-    iterate rather than the best one seen.
+    steps. ``best_seen`` says whether the answer is the best iterate seen, or what `finish` makes of the last one.
     """
 
     name: ClassVar[str]
@@ -49,7 +48,7 @@ class Method(ABC):
     counts: ClassVar[Literal["calibrated", "labels"]] = "calibrated"
     step_option: ClassVar[str | None] = None
     default_calls: ClassVar[int] = 1000
-    as_published: bool = False
+    best_seen: bool = True
 
     @abstractmethod
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:

@@ -21,6 +21,8 @@ from metricfit.types import FloatArray
 
 # Smaller weights in a mixture are set to 0.
 LIGHT = 1e-12
+# The deterministic rule is looked for between this many of the heaviest rules of a cell: averages may have thousands.
+HEAVIEST = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +103,11 @@ def with_single(program: Program, oracle: OracleBase, policy: Policy) -> tuple[P
     sample = oracle.sample()
     if sample is None:
         return policy, None
-    mixtures = [
-        (np.array([rule.weight for rule in mixture]), np.array([rule.loss for rule in mixture]))
-        for mixture in policy.rules
-    ]
+    mixtures = []
+    for mixture in policy.rules:
+        weights = np.array([rule.weight for rule in mixture])
+        kept = np.sort(np.argsort(-weights, kind="stable")[:HEAVIEST])
+        mixtures.append((weights[kept], np.array([mixture[t].loss for t in kept])))
     alone, u = deterministic(program, sample, oracle.exact, mixtures, len(sample) != oracle.n_rows)
     if u is None:
         return policy, None

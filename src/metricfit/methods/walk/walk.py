@@ -124,8 +124,12 @@ class Walk:
 
     def ask(self, loss: FloatArray) -> int:
         """Ask for the best rule for a loss and return its place in `vertices`."""
+        return self.add(self.answer(loss))
+
+    def answer(self, loss: FloatArray) -> Vertex:
+        """Ask for the best rule for a loss, without keeping it."""
         self.spend()
-        return self.add(self.oracle(of_unit_size(loss), self.program.layout))
+        return self.oracle(of_unit_size(loss), self.program.layout)
 
     def spend(self, calls: int = 1) -> None:
         """Count calls against the budget; end the walk when it is used up."""
