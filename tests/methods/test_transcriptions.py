@@ -225,7 +225,7 @@ def test_of_a_grid_of_steps_the_best_feasible_run_is_taken() -> None:
 def test_an_aid_can_be_had_alone() -> None:
     pairs = [
         [
-            solve(rows, "h_mean", FrankWolfe(as_published=True, best_seen=seen), 12).value
+            solve(rows, "h_mean", FrankWolfe(as_published=True, best_seen=seen), 4).value
             for seen in (None, True)
         ]
         for rows in map(Rows.draw, range(6))

@@ -89,7 +89,7 @@ class Bisection(PaperMethod):
         for name, given in (("inner", inner), ("h0", h0)):
             if given is not None and not as_published:
                 raise ValueError(f"{name} is a part of Algorithm 8; give as_published=True, too")
-        self.as_published, self.best_seen = as_published, not as_published
+        self.publish(as_published)
         self.prune = "none" if as_published else "objective"
         self.inner = GDA(as_published=True) if inner is None else inner
         self.h0 = None if h0 is None else check_policy("h0", h0)

@@ -95,8 +95,8 @@ class Ellipsoid(PaperMethod):
         early_stop: bool | None = None,
         h0: Policy | None = None,
     ) -> None:
-        self.radius, self.as_published = positive("radius", radius), as_published
-        self.best_seen = not as_published
+        self.radius = positive("radius", radius)
+        self.publish(as_published)
         self.deep: bool = self.option("deep", deep)
         self.feasible_start: bool = self.option("feasible_start", feasible_start)
         self.cuts: str = self.option("cuts", cuts)

@@ -55,8 +55,8 @@ class FrankWolfe(PaperMethod):
     def __init__(
         self, as_published: bool = False, best_seen: bool | None = None, early_stop: bool | None = None
     ) -> None:
-        self.as_published = as_published
-        self.best_seen: bool = self.option("best_seen", best_seen)
+        self.publish(as_published)
+        self.best_seen = self.option("best_seen", best_seen)
         self.early_stop: bool = self.option("early_stop", early_stop)
 
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:

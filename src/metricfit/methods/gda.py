@@ -108,7 +108,8 @@ class GDA(PaperMethod):
             if np.size(np.asarray(step, dtype=object)) != 2:
                 raise ValueError(f"step must be a pair (slack step, multiplier step), got {step!r}")
             step = (positive("step[0]", step[0]), positive("step[1]", step[1]))
-        self.step, self.as_published, self.best_seen = step, as_published, not as_published
+        self.step = step
+        self.publish(as_published)
         self.prune = check_prune(self.option("prune", prune))
         self.feasible_start: bool = self.option("feasible_start", feasible_start)
         self.room: float | str = self.option("room", room)

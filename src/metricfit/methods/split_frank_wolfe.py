@@ -102,7 +102,8 @@ class SplitFrankWolfe(PaperMethod):
     ) -> None:
         self.zeta = positive("zeta", zeta)
         self.eta = None if eta is None else positive("eta", eta)
-        self.line_search, self.as_published, self.best_seen = line_search, as_published, not as_published
+        self.line_search = line_search
+        self.publish(as_published)
         self.prune = check_prune(self.option("prune", prune))
         self.over_t: bool = self.option("over_t", over_t)
         self.feasible_start: bool = self.option("feasible_start", feasible_start)

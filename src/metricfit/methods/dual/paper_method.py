@@ -29,6 +29,12 @@ class PaperMethod(Method):
     as_published: bool = False
     prune: Prune = "objective"
 
+    def publish(self, as_published: bool) -> None:
+        """Say whether the method is run as published: on counted labels, and not for the best iterate seen."""
+        self.as_published, self.best_seen = as_published, not as_published
+        if as_published:
+            self.counts = "labels"
+
     def option(self, name: str, given: Any) -> Any:
         """Return the value of an aid."""
         if given is not None:
