@@ -37,7 +37,9 @@ EXPERIMENTS = {
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--quick", action="store_true", help="two splits, small sets and budgets: under 5 minutes"
+        "--quick",
+        action="store_true",
+        help="two splits, small sets and budgets: under 5 minutes on a free core",
     )
     parser.add_argument(
         "--only", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS), metavar="EXPERIMENT"

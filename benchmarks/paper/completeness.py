@@ -23,14 +23,13 @@ ITEMS = (
     (
         "`prop:opt-classifier-ratio-linear`, `prop:opt-classifier-monotonic` (some loss matrix has "
         "the optimal rule)",
-        PART,
-        "the walk's last direction is that matrix, up to a constant; no result gives it to the user",
+        HERE,
+        "[the loss matrix that a metric amounts to](theory.md#the-loss-matrix-that-a-metric-amounts-to)",
     ),
     (
         "`prop:opt-classifier-constrained` (d + 1 rules)",
         HERE,
-        "column generation ends with no more than a rule a cell and one for each rate and limit "
-        "(`tests/methods/test_column_generation.py`)",
+        "[how many rules](theory.md#how-many-rules-the-best-classifier-mixes)",
     ),
     (
         "`fig:trajectories-unconstrained`, `fig:trajectories-constrained`",
@@ -51,15 +50,17 @@ ITEMS = (
     ),
     (
         "`tab:algorithms-unc`, `tab:algorithms-con` (Theorems 12 to 19)",
-        PART,
-        "[the rates as proven](#calls-that-the-theorems-ask-for); their constants are not measured",
+        HERE,
+        "[the rates as proven](#calls-that-the-theorems-ask-for), and [measured](theory.md#gap-"
+        "against-calls-of-the-oracle) for "
+        "an exact oracle; not for Algorithm 8, and not what the oracle's error adds",
     ),
     (
         "Theorem 20 and its corollaries (regret of the plug-in oracle)",
-        PART,
-        "regret against rows in [convergence](#convergence-to-the-bayes-optimum-figq-mean-"
-        "unconstraint); not against "
-        "the error of the probabilities",
+        HERE,
+        "[regret against the error of the probabilities](theory.md#regret-against-the-error-of-the-"
+        "probabilities), and against "
+        "rows in [convergence](#convergence-to-the-bayes-optimum-figq-mean-unconstraint)",
     ),
     (
         "`tab:multi-datasets`, `tab:fair-datasets`",

@@ -28,7 +28,7 @@ GRID = (0.001, 0.01, 0.1)
 # The constraint counts as kept up to this; the paper's rule prefers runs that keep it.
 KEPT = 1e-6
 # How many calls of Algorithm 1 in plain NumPy measure the machine.
-MEASURED = 30
+MEASURED = 300
 # The default of metricfit, which chooses what it counts, and the same on counted labels, as the paper counts.
 OURS = ("auto", "labels")
 KEYS = ("problem", "dataset", "split", "method", "calls_each")
@@ -127,7 +127,7 @@ def cell(problem: str, name: str, split: int, method: str, calls: int) -> dict[s
     """Return the row of one method: of all its runs the best by the paper's rule."""
     asked, data = PROBLEMS[problem], cached(name, split, problem)
     per_call = seconds_per_call(data.P, data.y)
-    found, total, started = [], 0, time.perf_counter()
+    found, total, started = [], 0, time.process_time()
     for step, run in runs(method, bool(asked.limits)).items():
         # The first call of Frank-Wolfe and SplitFW is not one of their T steps.
         budget = calls + isinstance(run, FrankWolfe | SplitFrankWolfe) if calls else None
@@ -141,11 +141,11 @@ def cell(problem: str, name: str, split: int, method: str, calls: int) -> dict[s
             row[f"{rows}_violation"] = asked.violation(C) if asked.violation else -np.inf
         found.append(row)
     best = min(found, key=lambda row: (max(row["train_violation"], KEPT), row["train_loss"]))
-    return {**best, "calls": total, "time": (time.perf_counter() - started) / per_call}
+    return {**best, "calls": total, "time": (time.process_time() - started) / per_call}
 
 
 def seconds_per_call(P: np.ndarray, y: np.ndarray) -> float:
-    """Return how long a call of Algorithm 1 in plain NumPy takes here and now."""
-    started = time.perf_counter()
+    """Return the processor time of a call of Algorithm 1 in plain NumPy, here and now."""
+    started = time.process_time()
     plain_numpy.frank_wolfe(P, y, plain_numpy.h_mean_gradient, MEASURED)
-    return (time.perf_counter() - started) / MEASURED
+    return (time.process_time() - started) / MEASURED

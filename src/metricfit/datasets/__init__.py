@@ -13,10 +13,10 @@ Nothing here is needed to use the rest of the package.
 
 from __future__ import annotations
 
-from metricfit.datasets.build import build
 from metricfit.datasets.distributions import Distribution
 from metricfit.datasets.examples import EXAMPLES, Sample, example, make_gaussians
 from metricfit.datasets.files import Dataset, load, names
+from metricfit.datasets.folder import build
 from metricfit.datasets.fraud import FraudTriage, make_fraud_triage
 from metricfit.datasets.gaussians import Gaussians
 from metricfit.datasets.uniforms import Uniforms

@@ -40,8 +40,8 @@ class FrankWolfe(PaperMethod):
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
     >>> method = mf.methods.FrankWolfe(as_published=True)
     >>> result = mf.optimize(proba, [0, 0, 1, 1], "h_mean", method=method, counting="labels", max_calls=21)
-    >>> result.n_oracle_calls, result.value > 0.99
-    (21, True)
+    >>> result.n_oracle_calls, round(result.value, 2)
+    (21, 0.78)
     """
 
     name = "frank_wolfe"

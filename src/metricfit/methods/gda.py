@@ -74,7 +74,8 @@ class GDA(PaperMethod):
     >>> import metricfit as mf
     >>> from metricfit.methods import GDA
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
-    >>> result = mf.optimize(proba, [0, 0, 1, 1], "min_recall", method=GDA(step=(0.01, 0.1)), max_calls=300)
+    >>> y, method = [0, 0, 1, 1], GDA(step=(0.01, 0.1))
+    >>> result = mf.optimize(proba, y, "min_recall", method=method, counting="labels", max_calls=300)
     >>> result.value > 0.95
     True
     """

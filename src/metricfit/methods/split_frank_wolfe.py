@@ -72,7 +72,8 @@ class SplitFrankWolfe(PaperMethod):
     >>> import metricfit as mf
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
     >>> few, y = [mf.coverage(1) <= 0.25], [0, 0, 1, 1]
-    >>> result = mf.optimize(proba, y, "h_mean", few, method="split_frank_wolfe", max_calls=100)
+    >>> given = {"method": "split_frank_wolfe", "counting": "labels", "max_calls": 100}
+    >>> result = mf.optimize(proba, y, "h_mean", few, **given)
     >>> round(result.value, 4), result.constraints[0].value <= 0.25
     (0.6667, True)
     """
