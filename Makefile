@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz soak processors lowest pythons bare problems lint docs bench peers scale paper clean
+.PHONY: help demo test fuzz soak processors lowest pythons bare problems lint docs bench peers scale paper theory clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ scale: $(VENV)/.installed-dev  ## measure whole solves, growth, data on disk and
 # METRICFIT_DATA names the folder with the data sets. PAPER="--quick" takes minutes, PAPER="--only hmean" one experiment.
 paper: $(VENV)/.installed-dev  ## rerun the paper's experiments and write docs/paper.md
 	$(BIN)/python benchmarks/paper $(PAPER)
+
+theory: $(VENV)/.installed-dev  ## measure the paper's rates and bounds on known distributions, and write docs/theory.md
+	$(BIN)/python benchmarks/theory
 
 clean:  ## remove the environment, builds and caches
 	rm -rf $(VENV) $(OTHER) benchmarks/peers/.venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

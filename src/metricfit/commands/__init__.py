@@ -13,5 +13,6 @@ COMMANDS = {
     "explore": "serve a page on this machine with sliders for the limits, which shows at once what they cost",
     "metrics": "list the metrics, or describe one",
     "export": "write a policy's deterministic rule as SQL, an ONNX model or a Python module",
+    "datasets": "make a folder with the data sets of the paper, from the files that their authors have published",
     "completion": "print a script that completes commands and options in your shell",
 }

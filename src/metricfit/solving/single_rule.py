@@ -28,6 +28,8 @@ TOLL = 2.0
 # The sweeps over its weights: violations cost little at first, because two moves that help together may each break a
 # limit. With only two such stages, mean values on 31 generated problems are lower by .004.
 STAGES = (*(Stage(1, None, toll) for toll in (2.0, 2.0, 4.0, 8.0, 16.0)), *CLOSING)
+# The deterministic rule is looked for between this many of the heaviest rules of a cell: averages may have thousands.
+HEAVIEST = 64
 # With more decisions no weights are scanned: that takes long and overfits.
 MOST_DECISIONS = 32
 
@@ -59,10 +61,11 @@ def with_single(
     sample = oracle.sample()
     if sample is None:
         return policy, None
-    mixtures = [
-        (np.array([rule.weight for rule in mixture]), np.array([rule.loss for rule in mixture]))
-        for mixture in policy.rules
-    ]
+    mixtures = []
+    for mixture in policy.rules:
+        weights = np.array([rule.weight for rule in mixture])
+        kept = np.sort(np.argsort(-weights, kind="stable")[:HEAVIEST])
+        mixtures.append((weights[kept], np.array([mixture[t].loss for t in kept])))
     # Which label a single row of a sample has says little of the rest.
     scanned = not oracle.exact and len(sample) == oracle.n_rows and program.axes.k <= MOST_DECISIONS
     improved = _improvement(program, oracle, deadline) if scanned else None
