@@ -20,7 +20,8 @@ from metricfit.data.validation import check_proba
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import count, unknown
 from metricfit.policy import file as policy_file
-from metricfit.policy.deciding import RuleBook
+from metricfit.policy.capacity import Capped, capped
+from metricfit.policy.deciding import RuleBook, RuledRows
 from metricfit.policy.document import check_provenance, document_of, parts_of
 from metricfit.policy.export import DeterministicRule, Exportable
 from metricfit.policy.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
@@ -117,6 +118,7 @@ class Policy(Exportable):
         randomize: str = "hash",
         random_state: Any = None,
         key: Any = None,
+        capacity: Mapping[Any, int] | None = None,
     ) -> Any:
         """Return a decision for each row.
 
@@ -139,6 +141,11 @@ class Policy(Exportable):
             The rule of a row then depends on its key alone, so a case keeps its rule when its probabilities change.
             This also helps if a model gives many rows the same probabilities, and therefore the same rule. See
             `metricfit.policy.row_hash`.
+        capacity : dict, optional
+            The largest number of rows that may get a decision, such as ``{"review": 200}``, for one or several
+            decisions. It is kept in this batch exactly: if more rows would get the decision, those lose it for which,
+            by the losses of their rules, it matters least, and get the best of the others. Ties are broken by the hash
+            of the row or its key, so the order of the rows does not matter.
 
         Returns
         -------
@@ -150,16 +157,38 @@ class Policy(Exportable):
         >>> axes, zero_one = Axes(("no", "yes")), [[0, 1], [1, 0]]
         >>> Policy(axes, "full", [[Rule(1, zero_one)]]).decide([[0.9, 0.1], [0.5, 0.5]]).tolist()
         ['no', 'yes']
+
+        One "yes" only, for the row that gains most from it:
+
+        >>> policy = Policy(axes, "full", [[Rule(1, zero_one)]])
+        >>> policy.decide([[0.3, 0.7], [0.9, 0.1], [0.2, 0.8]], capacity={"yes": 1}).tolist()
+        ['no', 'no', 'yes']
         """
+        limits = {} if capacity is None else capacity
+        found = self.capped(proba, limits, sensitive_features, randomize, random_state, key)
+        return self.axes.decision_labels[found.made]
+
+    def capped(
+        self,
+        proba: Any,
+        capacity: Mapping[Any, int],
+        sensitive_features: Any = None,
+        randomize: str = "hash",
+        random_state: Any = None,
+        key: Any = None,
+    ) -> Capped:
+        """Return the decisions of `decide` within a capacity, as indices, with those without it and what it costs."""
         if randomize not in RANDOMIZE:
             raise ValueError(unknown("randomize", randomize, RANDOMIZE))
         rows = self._checked(proba)
         words = None if key is None else key_words(key, len(rows))
-        made = np.empty(len(rows), dtype=np.intp)
+        parts = []
         for policy, some, cell in self._who_decides(sensitive_features, len(rows)):
             told = None if words is None else words[some]
-            made[some] = policy._rule_book.decisions(rows[some], cell, randomize, random_state, told)
-        return self.axes.decision_labels[made]
+            table = policy._rule_book.table
+            rule = table.start[cell] + table.rule_of(rows[some], cell, randomize, random_state, told)
+            parts.append(RuledRows(policy._rule_book, some, rows[some], cell, rule, told))
+        return capped(parts, capacity, self.axes)
 
     def decision_proba(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
         """Return the probability of each decision for each row, over the mixture of rules.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,12 +12,13 @@ import numpy as np
 
 from metricfit.calibration import Report
 from metricfit.data.confusion import Confusion
-from metricfit.messages import count
+from metricfit.messages import brief, count
 from metricfit.methods.base import Record, Status
 from metricfit.metrics import Metric, accuracy
 from metricfit.policy import Policy
 from metricfit.policy.provenance import plain
 from metricfit.problem import Problem
+from metricfit.result.capacity import CapacityCost, cost_of_capacity
 from metricfit.result.groups import Groups, group_frame
 from metricfit.result.notebook import html
 from metricfit.result.records import Calibrated, ConstraintRecord, Deterministic, Origin
@@ -219,6 +220,44 @@ class Result:
             wanted = [Problem.of(metric).objective for metric in listed]
         distinct = list({str(metric): metric for metric in wanted}.values())
         return group_frame(distinct, over or names, after, self.groups.before, self.groups.counts)
+
+    def at_capacity(self, capacity: Mapping[Any, int], batch: int, *, random_state: int = 0) -> CapacityCost:
+        """Return what it costs to keep a capacity in every batch, and how often it would be exceeded otherwise.
+
+        Batches are drawn from the tuning rows, with replacement, and decided by `Policy.decide` without the capacity
+        and within it.
+
+        Parameters
+        ----------
+        capacity : dict
+            The largest number of rows of a batch for one or several decisions, such as ``{"review": 200}``.
+        batch : int
+            Rows of a batch: of a day, say.
+        random_state : int, default=0
+            The seed.
+
+        Returns
+        -------
+        CapacityCost
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> data = mf.datasets.make_fraud_triage(n_rows=1000, random_state=0)
+        >>> result = mf.optimize(data.proba, data.y, "g_mean", [mf.coverage("suspicious") <= 0.05])
+        >>> found = result.at_capacity({"suspicious": 25}, batch=500)
+        >>> 0.2 < found.exceeded < 0.8, found.moved < 0.05
+        (True, True)
+        """
+        rows = None if self.origin is None else self.origin.oracle.sample()
+        if rows is None or self.origin is None or not isinstance(self.policy, Policy):
+            raise ValueError(
+                "at_capacity needs the tuning rows and their probabilities; they are not kept in a pickled result, nor "
+                "used by a RetrainOracle. Solve again with rows in memory"
+            )
+        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+            raise ValueError(f"batch must be a whole number of rows >= 1; got {brief(batch)}")
+        return cost_of_capacity(self.origin.problem, self.policy, rows, capacity, batch, random_state)
 
     def __repr__(self) -> str:
         if np.isfinite(self.bound):
