@@ -18,20 +18,20 @@ def fitted(folder):
 
 def test_a_capacity_counts_for_the_whole_table(fitted, frame, capsys):
     capsys.readouterr()
-    assert apply("--at-most", "suspicious=120", "fraud=200", "--key", "id", "--json") == 0
+    assert apply("--at-most", "suspicious=120", "fraud=150", "--key", "id", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     made = pd.read_csv("decisions.csv")["decision"].to_numpy()
     expected = fitted.decide(
         frame[PROBA].to_numpy(),
         frame[["region"]],
         key=frame["id"],
-        capacity={"suspicious": 120, "fraud": 200},
+        capacity={"suspicious": 120, "fraud": 150},
     )
     np.testing.assert_array_equal(made, expected)
     limits = told["capacity"]["limits"]
     assert [(one["decision"], one["at_most"], one["rows"]) for one in limits] == [
         ("suspicious", 120, 120),
-        ("fraud", 200, 200),
+        ("fraud", 150, 150),
     ]
     free = fitted.decide(frame[PROBA].to_numpy(), frame[["region"]], key=frame["id"])
     assert limits[0]["wanted"] == (free == "suspicious").sum()

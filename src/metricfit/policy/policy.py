@@ -20,6 +20,7 @@ from metricfit.data.validation import check_proba
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import count, unknown
 from metricfit.policy import file as policy_file
+from metricfit.policy.at_fit import AtFit
 from metricfit.policy.capacity import Capped, capped
 from metricfit.policy.deciding import RuleBook, RuledRows
 from metricfit.policy.document import check_provenance, document_of, parts_of
@@ -55,6 +56,8 @@ class Policy(Exportable):
     overall : Policy, optional
         A policy without attributes that decides rows whose attribute values are in no cell; without it such rows are
         refused.
+    at_fit : AtFit, optional
+        What the tuning rows were like; ignored when policies are compared.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Policy(Exportable):
     calibration: Calibration | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
     overall: Policy | None = None
+    at_fit: AtFit | None = None
     _losses: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -216,6 +220,15 @@ class Policy(Exportable):
             made[some] = policy._rule_book.chances(rows[some], cell)
         return made
 
+    def calibrated(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
+        """Return the class probabilities of rows after the policy's calibration."""
+        rows = self._checked(proba)
+        made = np.array(rows, dtype=float)
+        for policy, some, cell in self._who_decides(sensitive_features, len(rows)):
+            if policy.calibration is not None:
+                made[some] = policy.calibration(rows[some], cell)
+        return made
+
     def chances(self, rows: Rows) -> FloatArray:
         """Return `decision_proba` of checked rows; cells that are the policy's own are not looked up again."""
         if rows.axes is not self.axes:
@@ -340,7 +353,8 @@ class Policy(Exportable):
         [{'rules': [{'weight': 1.0, 'loss': [[0.0, 1.0], [1.0, 0.0]]}], 'single': 0}]
         """
         parts = (self.axes, self.layout, self.rules, self.single, self.calibration, self.provenance)
-        return document_of(*parts, None if self.overall is None else self.overall.to_dict())
+        overall = None if self.overall is None else self.overall.to_dict()
+        return document_of(*parts, overall, self.at_fit)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Policy:
@@ -369,6 +383,7 @@ class Policy(Exportable):
                 found.calibration,
                 found.provenance,
                 None if found.overall is None else cls.from_dict(found.overall),
+                found.at_fit,
             )
         except (ValueError, OverflowError) as error:
             raise PolicyFileError(f"it does not make sense as a policy: {error}") from error

@@ -16,6 +16,7 @@ from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
 from metricfit.result import Calibrated, Origin, Result, constraint_records
 from metricfit.solving.answer import alone_of, with_single
+from metricfit.solving.at_fit import with_at_fit
 from metricfit.solving.auto import answer_of
 from metricfit.solving.provenance import judge_of, provenance_of
 from metricfit.trust.disagreement import warn_if_labels_disagree, warn_if_refuted
@@ -83,6 +84,7 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
         origin=Origin(problem, given, found.asked, replace(options, start=None, callback=None, verbose=0)),
         _judge=judge_of(problem, given, policy),
     )
+    result = with_at_fit(result)
     if given.calibrates and not choice.why:
         warn_if_labels_disagree(result)
     return result.with_provenance(**provenance_of(problem, given, result))
