@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from metricfit.result import Result
     from metricfit.solving import optimize, solve
     from metricfit.tradeoff import Frontier, frontier
+    from metricfit.trust.monitoring.monitor import Monitor
 
 __version__ = "0.1.0"
 
@@ -73,6 +74,7 @@ __all__ = [  # noqa: RUF022
     "Frontier",
     "Policy",
     "ModelPolicy",
+    "Monitor",
     "InfeasibleError",
     "Problem",
     "Metric",
@@ -140,6 +142,7 @@ _HOMES = {
     "metricfit.result": ("Result",),
     "metricfit.solving": ("optimize", "solve"),
     "metricfit.tradeoff": ("Frontier", "frontier"),
+    "metricfit.trust.monitoring.monitor": ("Monitor",),
 }
 _MODULES = ("calibration", "datasets", "exceptions", "methods", "oracles", "report")
 _HOME = dict.fromkeys(__all__, "metricfit.metrics")

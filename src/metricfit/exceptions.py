@@ -207,3 +207,19 @@ class UnconfirmedError(ValueError):
 
     def __reduce__(self) -> Any:
         return type(self), (self.constraints, self.level, self.kept, self.rows, self.reached)
+
+
+class MonitorFileError(ValueError):
+    """The state file of a monitor that is damaged, or belongs to another policy.
+
+    Examples
+    --------
+    >>> raise MonitorFileError("it belongs to another policy")
+    Traceback (most recent call last):
+    ...
+    metricfit.exceptions.MonitorFileError: it belongs to another policy
+    """
+
+
+class RepeatedBatchWarning(UserWarning):
+    """Rows that a monitor has counted before were sent again, and were not counted again."""

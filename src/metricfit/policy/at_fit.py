@@ -30,6 +30,8 @@ class AtFit:
         The number of rows, or of equally weighted rows that carry as much information.
     decisions : ndarray of shape (k,)
         The share of each decision.
+    expected : ndarray of shape (n,)
+        The mean calibrated probability of each class.
     bins : int ndarray of shape (n, ranges)
         The bin of each most probable class and range of its probability.
     scores : ndarray of shape (bins, n)
@@ -45,6 +47,7 @@ class AtFit:
 
     rows: float
     decisions: FloatArray
+    expected: FloatArray
     bins: IntArray
     scores: FloatArray
 
@@ -66,7 +69,7 @@ class AtFit:
         w = np.full(n_rows, 1 / n_rows) if weights is None else weights / weights.sum()
         table = np.zeros((bins[-1] + 1, n))
         np.add.at(table, (bins[slot], labels), w)
-        return cls(float(1 / np.sum(w**2)), w @ chances, bins.reshape(n, -1), table)
+        return cls(float(1 / np.sum(w**2)), w @ chances, w @ calibrated, bins.reshape(n, -1), table)
 
     @property
     def classes(self) -> FloatArray:
@@ -83,6 +86,7 @@ class AtFit:
         return {
             "rows": self.rows,
             "decisions": self.decisions.tolist(),
+            "expected": self.expected.tolist(),
             "bins": self.bins.tolist(),
             "scores": self.scores.tolist(),
         }
@@ -91,21 +95,24 @@ class AtFit:
     def from_dict(cls, document: Any, n: int, k: int) -> Self:
         """Return what `to_dict` made, for some numbers of classes and decisions."""
         try:
-            if set(document) != {"rows", "decisions", "bins", "scores"}:
-                raise ValueError("its entries are rows, decisions, bins and scores")
+            if set(document) != {"rows", "decisions", "expected", "bins", "scores"}:
+                raise ValueError("its entries are rows, decisions, expected, bins and scores")
             rows = float(document["rows"])
-            decisions, scores = (np.array(document[name], dtype=float) for name in ("decisions", "scores"))
+            decisions, expected, scores = (
+                np.array(document[name], dtype=float) for name in ("decisions", "expected", "scores")
+            )
             bins = np.array(document["bins"])
             fits = decisions.shape == (k,) and bins.shape == (n, len(EDGES) + 1) and bins.dtype.kind == "i"
-            fits = fits and scores.ndim == 2 and scores.shape[1] == n and rows > 0 and np.isfinite(rows)
+            fits = fits and expected.shape == (n,) and scores.ndim == 2 and scores.shape[1] == n
+            fits = fits and rows > 0 and np.isfinite(rows)
             if not fits or set(bins.ravel().tolist()) != set(range(len(scores))):
                 raise ValueError("its arrays do not fit the classes and decisions")
-            for shares in (decisions, scores):
+            for shares in (decisions, expected, scores):
                 if not (np.all(shares >= 0) and abs(shares.sum() - 1) < 1e-6):
                     raise ValueError("its shares must be at least 0 and sum to 1")
         except (TypeError, ValueError, OverflowError) as error:
             raise PolicyFileError(f'"at_fit" cannot be read: {error}') from error
-        return cls(rows, decisions, bins, scores)
+        return cls(rows, decisions, expected, bins, scores)
 
 
 def _slot(calibrated: FloatArray) -> IntArray:

@@ -32,7 +32,13 @@ KEYS = (*KEYS_2, "at_fit")
 
 
 # The values of the entries that files of older versions lack.
-ADDED: dict[str, Any] = {"calibration": None, "provenance": {}, "overall": None, "blind": False, "at_fit": None}
+ADDED: dict[str, Any] = {
+    "calibration": None,
+    "provenance": {},
+    "overall": None,
+    "blind": False,
+    "at_fit": None,
+}
 
 
 # The largest provenance, in characters of JSON.

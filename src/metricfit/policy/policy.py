@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from metricfit.policy.export import DeterministicRule, Exportable
 from metricfit.policy.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
 from metricfit.policy.row_hash import cell_keys, key_words
 from metricfit.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from metricfit.trust.monitoring.monitor import Monitor
 
 __all__ = ["Policy", "PolicyFileError", "Rule"]
 
@@ -343,6 +346,32 @@ class Policy(Exportable):
         from metricfit.policy.evaluation import evaluated
 
         return evaluated(self, proba, y, metrics, sensitive_features, sample_weight, by)
+
+    def monitor(self, level: float = 0.95) -> Monitor:
+        """Return a monitor that watches the policy on new rows, batch after batch.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The probability that no alarm is ever false, however often one looks.
+
+        Returns
+        -------
+        Monitor
+
+        Examples
+        --------
+        >>> provenance = {"constraints": ["recall('yes') >= 0.5"]}
+        >>> policy = Policy(Axes(("no", "yes")), "full", [[Rule(1, [[0, 1], [1, 0]])]], provenance=provenance)
+        >>> monitor = policy.monitor()
+        >>> frame = monitor.update([[0.9, 0.1]] * 40, ["yes"] * 40)
+        >>> monitor.alarms[0].told
+        'it is below 0.5'
+        """
+        # It needs claims and tests of a room above, which deciding does without.
+        from metricfit.trust.monitoring.monitor import Monitor
+
+        return Monitor(self, level)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as a document of plain lists, numbers and strings.
