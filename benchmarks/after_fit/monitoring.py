@@ -1,8 +1,8 @@
 """Monitoring: false alarms over simulated years of weekly looks, and the delay after a change.
 
 A policy is fitted on one sample of a population for which every limit holds exactly, which is where false alarms are
-likeliest; every year has its own sample, and 52 labelled batches of the same population. For the delay, the recall falls
-after half a year, and a one-sided binomial test at the same level that is told the week of the change is the rival:
+likeliest; every year has its own sample, and 52 labelled batches of the same population. For the delay, the recall
+falls after half a year, and a one-sided binomial test at the same level that is told the week of the change is the rival:
 it looks at all rows since then, once, at the best week.
 
     python benchmarks/after_fit/monitoring.py --years 1000 --rows 200
@@ -52,7 +52,7 @@ def fitted(rng: np.random.Generator, rows: int) -> mf.Policy:
 
 
 def rival(hits: np.ndarray, positives: np.ndarray, things: int) -> float:
-    """Return the first week after the change in which a test that knows it rejects, at one look each (no correction)."""
+    """Return the first week in which a test that knows the change rejects, not corrected for several looks."""
     p = stats.binom.cdf(np.cumsum(hits), np.cumsum(positives), RECALL)
     found = np.flatnonzero(p <= (1 - LEVEL) / things)
     return float(found[0] + 1) if found.size else np.inf
@@ -100,8 +100,8 @@ def main() -> None:
             any_alarm.append(min((a.batch - WEEKS // 2 for a in monitor.alarms), default=np.inf))
             theirs.append(rival(np.array(hits), np.array(positives), len(monitor.frame())))
         print(
-            f"recall {RECALL} to {fallen} in week {WEEKS // 2}: proven after a median of {np.median(ours):.0f} weeks, first "
-            f"alarm of any kind after {np.median(any_alarm):.0f}; told the week: {np.median(theirs):.0f}"
+            f"recall {RECALL} to {fallen} in week {WEEKS // 2}: proven after a median of {np.median(ours):.0f} weeks, "
+            f"first alarm of any kind after {np.median(any_alarm):.0f}; told the week: {np.median(theirs):.0f}"
         )
 
 

@@ -32,8 +32,8 @@ def test_every_bin_holds_enough_rows_and_all_of_them_are_counted(n_rows, n):
     np.testing.assert_array_equal(again.bins, known.bins)
 
 
-def test_weights_count(seed=1):
-    calibrated, labels, chances = rows_of(400, 2, seed)
+def test_weights_count():
+    calibrated, labels, chances = rows_of(400, 2, 1)
     twice = np.random.default_rng(0).integers(1, 3, 400)
     one = AtFit.of(calibrated, labels, chances, twice.astype(float))
     two = AtFit.of(*(np.repeat(part, twice, axis=0) for part in (calibrated, labels, chances)))
