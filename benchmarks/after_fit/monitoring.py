@@ -2,8 +2,8 @@
 
 A policy is fitted on one sample of a population for which every limit holds exactly, which is where false alarms are
 likeliest; every year has its own sample, and 52 labelled batches of the same population. For the delay, the recall
-falls after half a year. The rival is a one-sided binomial test at the same level that is told the week of the change, and
-looks at all rows since then every week, without paying for the many looks.
+falls after half a year. The rival is a one-sided binomial test at the same level that is told the week of the change
+and looks at all rows since then every week, without paying for the many looks.
 
     python benchmarks/after_fit/monitoring.py --years 1000 --rows 200
 """

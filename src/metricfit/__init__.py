@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from metricfit.result import Result
     from metricfit.solving import optimize, solve
     from metricfit.tradeoff import Frontier, frontier
+    from metricfit.trust.class_shares import class_shares
     from metricfit.trust.monitoring.monitor import Monitor
 
 __version__ = "0.1.0"
@@ -75,6 +76,7 @@ __all__ = [  # noqa: RUF022
     "Policy",
     "ModelPolicy",
     "Monitor",
+    "class_shares",
     "InfeasibleError",
     "Problem",
     "Metric",
@@ -142,6 +144,7 @@ _HOMES = {
     "metricfit.result": ("Result",),
     "metricfit.solving": ("optimize", "solve"),
     "metricfit.tradeoff": ("Frontier", "frontier"),
+    "metricfit.trust.class_shares": ("class_shares",),
     "metricfit.trust.monitoring.monitor": ("Monitor",),
 }
 _MODULES = ("calibration", "datasets", "exceptions", "methods", "oracles", "report")

@@ -223,3 +223,7 @@ class MonitorFileError(ValueError):
 
 class RepeatedBatchWarning(UserWarning):
     """Rows that a monitor has counted before were sent again, and were not counted again."""
+
+
+class ShiftWarning(UserWarning):
+    """New rows differ from the tuning rows in their class shares, or in more than these."""

@@ -21,6 +21,7 @@ from metricfit.commands.arguments.outputs import add_force, add_json, add_table,
 from metricfit.commands.arguments.parser import Parser
 from metricfit.commands.arguments.policy import add_policy, load_policy
 from metricfit.commands.arguments.rows import add_scores, reading, score_table
+from metricfit.commands.arguments.shares import note_of_shift
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on
 from metricfit.commands.terminal import as_json, summary
 from metricfit.commands.terminal.interrupt import kept
@@ -110,10 +111,13 @@ def run(options: Namespace) -> int:
             counts.update(columns[DECISION].tolist())
     found = {d: counts[text if text in counts else d] for d, text in texts.items()}
     total = sum(found.values())
+    with reading(table.path):
+        note = note_of_shift(policy, table)
     if options.json:
         shares = [{"decision": d, "rows": n, "share": n / max(total, 1)} for d, n in found.items()]
         limited = {} if together is None else {"capacity": told_of(together, capacity, policy)}
-        as_json.show({"rows": total, "decisions": shares, "out": options.out} | limited)
+        noted = {"note": note} if note else {}
+        as_json.show({"rows": total, "decisions": shares, "out": options.out} | limited | noted)
         return DONE
     rows = [["decision", "rows", "share"]]
     rows += [[texts[d], f"{n:,}", f"{n / max(total, 1):.1%}"] for d, n in found.items()]
@@ -121,6 +125,7 @@ def run(options: Namespace) -> int:
         f"{count(total, 'row')} of {options.scores} decided, written to {options.out}",
         summary.table(rows),
         "" if together is None else in_words(told_of(together, capacity, policy)),
+        note,
     )
     return DONE
 

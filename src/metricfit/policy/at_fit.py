@@ -76,9 +76,13 @@ class AtFit:
         """The share of each class."""
         return np.asarray(self.scores.sum(axis=0))
 
+    def bin_of(self, calibrated: FloatArray) -> IntArray:
+        """Return the bin of each of other rows."""
+        return np.asarray(self.bins.ravel()[_slot(calibrated)])
+
     def shares_of_bins(self, calibrated: FloatArray) -> FloatArray:
         """Return the share of other rows in each bin."""
-        found = np.bincount(self.bins.ravel()[_slot(calibrated)], minlength=len(self.scores))
+        found = np.bincount(self.bin_of(calibrated), minlength=len(self.scores))
         return np.asarray(found / len(calibrated))
 
     def to_dict(self) -> dict[str, Any]:

@@ -221,6 +221,47 @@ class Result:
         distinct = list({str(metric): metric for metric in wanted}.values())
         return group_frame(distinct, over or names, after, self.groups.before, self.groups.counts)
 
+    def adapt(
+        self, proba: Any = None, *, shares: Mapping[Any, float] | None = None, sensitive_features: Any = None
+    ) -> Result:
+        """Return the problem solved again for the class shares of new rows, which need no labels.
+
+        The tuning rows are weighted so that their classes have the new shares, and everything is fitted again on them:
+        calibration, rules, and what to expect on new rows. That is right if only the shares have changed: rows of a
+        class look as before.
+
+        Parameters
+        ----------
+        proba : array-like of shape (N, n), optional
+            Class probabilities of new rows, from which `metricfit.class_shares` estimates the shares.
+        shares : dict, optional
+            The share of each class, if it is known.
+        sensitive_features : frame, array-like or None
+            The attributes of the new rows, if the policy has any.
+
+        Returns
+        -------
+        Result
+
+        Warns
+        -----
+        ShiftWarning
+            If other shares of classes do not explain the scores of the new rows.
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> data = mf.datasets.make_fraud_triage(n_rows=1000, random_state=0)
+        >>> result = mf.optimize(data.proba, data.y, "g_mean", [mf.precision("fraud") >= 0.8], counting="calibrated")
+        >>> new = result.adapt(shares={"chargeback": 0.02, "fraud": 0.08, "legit": 0.86, "suspicious": 0.04})
+        >>> new.feasible, new.policy.at_fit.classes.round(2).tolist()
+        (True, [0.02, 0.08, 0.86, 0.04])
+        """
+        # Solving is a room above this one; users look for it on the result.
+        from metricfit.solving.adapt import adapted
+
+        return adapted(self, proba, shares, sensitive_features)
+
     def at_capacity(self, capacity: Mapping[Any, int], batch: int, *, random_state: int = 0) -> CapacityCost:
         """Return what it costs to keep a capacity in every batch, and how often it would be exceeded otherwise.
 
