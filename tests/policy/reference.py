@@ -15,7 +15,7 @@ def load(text):
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     if hashlib.sha256(canonical.encode("ascii")).hexdigest() != stated:
         raise ValueError("the checksum does not match")
-    if document["format"] != "metricfit.policy" or document["version"] > 2:
+    if document["format"] != "metricfit.policy" or document["version"] > 3:
         raise ValueError("not a policy file of a known version")
     return document
 

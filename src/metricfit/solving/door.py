@@ -20,6 +20,7 @@ from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
 from metricfit.result import Calibrated, Origin, Result, constraint_records
 from metricfit.result.broken import why_broken
+from metricfit.solving.at_fit import with_at_fit
 from metricfit.solving.auto import Choice, answer_of
 from metricfit.solving.provenance import judge_of, provenance_of
 from metricfit.solving.single_rule import alone_of, seen_by, with_single
@@ -118,4 +119,5 @@ def _result(
         origin=Origin(problem, given, found.asked, options.again()),
         _judge=judge_of(problem, given, policy),
     )
+    result = with_at_fit(result)
     return result.with_provenance(**provenance_of(problem, given, result))
