@@ -1,9 +1,9 @@
 """Shifted classes: how much of what labels of the new population give is recovered without them; and the intervals.
 
-For each data set a logistic regression is fitted, and a policy tuned for macro-F1 under a floor on the precision of the class
-whose share changes. New rows have that share multiplied or divided by 2 to 5. The old policy, `Result.adapt` on unlabelled new
-rows, and a policy tuned on as many labelled new rows are judged on other new rows: objective, less ten times what the floor
-is missed by.
+For each data set a logistic regression is fitted, and a policy tuned for macro-F1 under a floor on the precision of the
+class whose share changes. New rows have that share multiplied or divided by 2 to 5. The old policy, `Result.adapt` on
+unlabelled new rows, and a policy tuned on as many labelled new rows are judged on other new rows: objective, less ten
+times what the floor is missed by.
 
     python benchmarks/after_fit/shifted.py
 """
