@@ -99,10 +99,10 @@ def main() -> None:
     parser.add_argument("--parquet", action="store_true", help="write Parquet in place of .npy")
     parser.add_argument("--folder", type=Path, help="where to write the data; a temporary folder by default")
     parser.add_argument("--problem", choices=PROBLEMS, action="append")
-    parser.add_argument("--counting", choices=("model", "labels"), action="append")
+    parser.add_argument("--counting", choices=("auto", "model", "labels"), action="append")
     parser.add_argument("--solve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    problems, confusions = options.problem or list(PROBLEMS), options.counting or ["model", "labels"]
+    problems, confusions = options.problem or list(PROBLEMS), options.counting or ["auto", "model"]
     if options.solve:
         solve(options.folder, problems[0], confusions[0], options.threads)
         return
