@@ -4,7 +4,8 @@
 
 Every case runs in a process of its own, on one thread. Times are processor time, the best of some solves after one
 that loads the compiled code, in seconds and in reads (``np.sum`` of the same float32 array in the same process).
-"extra MB" is the most memory the solve holds beyond the array and what is loaded. With groups, demographic parity is kept to 0.05.
+"extra MB" is the most memory the solve holds beyond the array and what is loaded. With groups, demographic parity is
+kept to 0.05.
 Exponents are least-squares slopes in log-log; that of the rows is over 100,000 rows and more, because below, the
 time is that of the master problems, whatever the number of rows. The bar is 1.05 in rows. Writes
 docs/figures/growth.png.

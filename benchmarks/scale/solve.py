@@ -7,9 +7,9 @@ choice of what is counted; "model" takes the probabilities as they are. "first" 
 loads compiled code (``first.py`` has what compiling it costs), "solve" the best of some more. Times are processor time
 on one thread.
 
-``--against`` also runs Algorithm 1 of the paper on the probabilities as they are, with a NumPy oracle, until its duality
-gap, which is a proof, is at most the tolerance of the solve, and times all of it. METRICFIT_DATA adds the 945 classes
-of debian_maintainer_mlp.npz.
+``--against`` also runs Algorithm 1 of the paper on the probabilities as they are, with a NumPy oracle, until its
+duality gap, which is a proof, is at most the tolerance of the solve, and times all of it. METRICFIT_DATA adds the 945
+classes of debian_maintainer_mlp.npz.
 """
 
 from __future__ import annotations
