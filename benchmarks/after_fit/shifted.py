@@ -1,8 +1,8 @@
 """Shifted classes: how much of what labels of the new population give is recovered without them; and the intervals.
 
 For each data set a logistic regression is fitted, and a policy tuned for macro-F1. New rows have the odds of the rarest
-class multiplied or divided by 2 to 5. The old policy, `Result.adapt` on unlabelled new rows, and a policy tuned on as many
-labelled new rows are judged on other new rows.
+class multiplied or divided by 2 to 5. The old policy, `Result.adapt` on unlabelled new rows, and a policy tuned on as
+many labelled new rows are judged on other new rows.
 
     python benchmarks/after_fit/shifted.py
 """

@@ -3,8 +3,8 @@
 If only the shares of classes have changed, rows of a class score as they did at fit. The shares are those for which the
 calibrated scores, in the bins of `AtFit`, are likeliest, found by EM as in Saerens, Latinne and Decaestecker. The
 likelihood by the calibrated probabilities themselves was tried: on five data sets its 95 % intervals contained the true
-share in .25 to .86 of the cases, those by bins in .75 to 1, because probabilities that are right on average are not right
-for every shift.
+share in .25 to .86 of the cases, those by bins in .75 to 1, because probabilities that are right on average are not
+right for every shift.
 """
 
 from __future__ import annotations
