@@ -142,7 +142,7 @@ def test_every_limit_is_moved_by_a_slider(page, text, sense, words):
     limit = f"{float(slider.input_value()):g}"
     expect(page.locator("#kept .name")).to_contain_text([limit], timeout=PATIENCE)
     expect(page.locator("#state")).to_have_text(SOLVED, timeout=PATIENCE)
-    expect(page.locator("#kept tbody td:nth-child(3)")).to_have_text("holds")
+    expect(page.locator("#kept tbody td:nth-child(3)")).to_have_text("met")
 
 
 def test_the_policy_is_on_its_curve(page):

@@ -159,7 +159,7 @@ class Application:
     # Answers that solve, in a thread
 
     def _asked(self, body: Any) -> Asked:
-        return Asked.of(body, self.bench.rows.axes, self.bench.kind)
+        return self.bench.limited(Asked.of(body, self.bench.rows.axes, self.bench.kind))
 
     def _solve(self, body: Any, turn: Turn) -> Any:
         asked = self._asked(body)

@@ -12,6 +12,7 @@ from metricfit.data.confusion import Confusion
 from metricfit.data.rows import Rows
 from metricfit.explorer.asked import Asked
 from metricfit.explorer.turns import Turn
+from metricfit.metrics.few_rows import MIN_ROWS
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
 from metricfit.oracles.base import Counting, OracleBase
@@ -68,6 +69,11 @@ class Workbench:
         self._notes: dict[Key, tuple[str, ...]] = {}
         self._chosen: dict[Key, Chosen] = {}
         self._baselines: dict[Counting, Confusion | None] = {}
+
+    def limited(self, asked: Asked) -> Asked:
+        """Return what is asked without the rates of few rows, which limits over groups leave out."""
+        problem = asked.problem.limited(self._oracle.axes, self._oracle.class_counts, MIN_ROWS)
+        return replace(asked, problem=problem)
 
     def solved(self, asked: Asked, turn: Turn) -> Result:
         """Return the result of a problem; with what to expect on new rows if that is asked for."""

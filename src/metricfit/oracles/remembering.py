@@ -9,7 +9,7 @@ from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Scan
 from metricfit.oracles.base import Counting, OracleBase, Vertex
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, IntArray
 
 
 class Remembering(OracleBase):
@@ -46,6 +46,11 @@ class Remembering(OracleBase):
         self._known: dict[tuple[str, bytes], Vertex] = {}
         self._ways: dict[Counting, Remembering] = {}
         self.passes = 0
+
+    @property
+    def class_counts(self) -> IntArray:
+        """The number of rows of each class in each cell."""
+        return self.oracle.class_counts
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the best rule for a loss."""

