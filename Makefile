@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage fuzz soak processors lowest pythons bare problems release lint docs bench peers scale paper clean
+.PHONY: help demo test coverage fuzz soak processors lowest pythons bare problems release lint docs bench peers scale paper theory clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,7 +76,7 @@ python-%:
 
 # Wheel and sdist in dist. The wheel goes into an empty environment, where it is tested with the tests of the sdist, without
 # any extra. SDIST_TESTS=tests runs all of them.
-SDIST_TESTS ?= tests/data tests/functions tests/metrics tests/policy tests/test_readme.py
+SDIST_TESTS ?= tests/data tests/functions tests/problem tests/result
 release:  ## build wheel and sdist, check them, and test the wheel with the tests of the sdist
 	$(call install,release,$(PYTHON),--group release)
 	rm -rf dist && $(OTHER)/release/bin/python -m build
@@ -118,6 +118,9 @@ scale: $(VENV)/.installed-dev  ## measure whole solves, growth, data on disk and
 # METRICFIT_DATA names the folder with the data sets. PAPER="--quick" takes minutes, PAPER="--only hmean" one experiment.
 paper: $(VENV)/.installed-dev  ## rerun the paper's experiments and write docs/paper.md
 	$(BIN)/python benchmarks/paper $(PAPER)
+
+theory: $(VENV)/.installed-dev  ## measure the paper's rates and bounds on known distributions, and write docs/theory.md
+	$(BIN)/python benchmarks/theory
 
 clean:  ## remove the environment, builds and caches
 	rm -rf $(VENV) $(OTHER) benchmarks/peers/.venv build dist .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis

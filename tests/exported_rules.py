@@ -35,7 +35,16 @@ CALIBRATIONS: dict[str, Callable[[int, int], Calibration | None]] = {
         _numbers(cells, n),
         curves=[(KNOTS, np.cumsum(np.abs(row)) + 0.05) for row in _numbers(n, 5)],
     ),
+    "curves after bias": lambda cells, n: _curved(cells, n, Calibration("bias", _numbers(1, n))),
+    "curves after dirichlet": lambda cells, n: _curved(
+        1, n, Calibration("dirichlet", _numbers(1, n), np.eye(n) + 0.1 * _numbers(n, n), floor=1e-4)
+    ),
 }
+
+
+def _curved(cells: int, n: int, before: Calibration) -> Calibration:
+    curves = [(KNOTS, np.cumsum(np.abs(row)) + 0.05) for row in _numbers(n, 5)]
+    return Calibration("curves", _numbers(cells, n), curves=curves, before=before)
 
 
 def _numbers(*shape: int) -> Any:

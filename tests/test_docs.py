@@ -213,6 +213,21 @@ def test_the_table_of_methods_is_what_they_declare():
     assert [row for row in rows_of("methods.md") if len(row) == 7] == declared
 
 
+def test_the_table_of_aids_is_what_methods_do():
+    table = [[cell.strip("`") for cell in row[:4]] for row in rows_of("methods.md") if len(row) == 5]
+    aids = [
+        [method.name, name, repr(aid.ours), repr(aid.published)]
+        for method in METHODS.values()
+        for name, aid in getattr(method, "aids", {}).items()
+    ]
+    assert table == aids
+    for method in (kind for kind in METHODS.values() if getattr(kind, "aids", {})):
+        for name, aid in method.aids.items():
+            if name != "inner":
+                assert getattr(method(), name) == aid.ours
+                assert getattr(method(as_published=True), name) == aid.published
+
+
 def test_declarations_of_methods_are_all_explained():
     hints = get_type_hints(Method, include_extras=True)
     declared = [name for name, hint in hints.items() if str(hint).startswith(str(ClassVar))]

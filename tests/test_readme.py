@@ -32,7 +32,7 @@ def test_it_can_be_followed(tmp_path, monkeypatch):
     assert len(outputs) == len(shown) > 0
     for output, block in zip(outputs, shown, strict=True):
         assert NearlyShown().check_output(block, output, 0)
-        assert "likely kept" in output
+        assert "open" in output
     assert {path.name for path in folder.iterdir()} >= {
         "scores.csv", "new.csv", "policy.json", "report.html", "decisions.csv"
     }  # fmt: skip

@@ -23,6 +23,7 @@ class Table:
     def __init__(self, path: Path, keys: tuple[str, ...], values: tuple[str, ...]) -> None:
         self.path, self.keys, self.columns = path, keys, keys + values
         self.rows: list[dict[str, str]] = []
+        self.forgotten: dict[tuple[str, ...], dict[str, str]] = {}
         if path.exists():
             with path.open(newline="") as file:
                 # A row cut off by an interruption lacks its last column.
@@ -45,8 +46,14 @@ class Table:
             writer.writerows(new)
 
     def forget(self, word: str) -> None:
-        """Drop all cells with this word in their key, to compute them again."""
-        kept = [row for row in self.rows if word not in [row[key] for key in self.keys]]
+        """Drop all cells with this word in their key, or with "all" every cell, to compute them again."""
+        again = [word == "all" or word in [row[key] for key in self.keys] for row in self.rows]
+        kept = [row for row, dropped in zip(self.rows, again, strict=True) if not dropped]
+        self.forgotten |= {
+            tuple(row[key] for key in self.keys): row
+            for row, dropped in zip(self.rows, again, strict=True)
+            if dropped
+        }
         if len(kept) < len(self.rows):
             part = self.path.with_suffix(".part")
             with part.open("w", newline="") as file:
@@ -61,7 +68,8 @@ class Table:
         tasks, done = list(tasks), self.done()
         name = self.path.stem
         left = [task for task in tasks if tuple(map(str, task.key)) not in done]
-        print(f"{name}: {len(tasks) - len(left)} of {len(tasks)} cells are there", flush=True)
+        hint = "" if left else f"; --only {name} --again all computes them again"
+        print(f"{name}: {len(tasks) - len(left)} of {len(tasks)} cells are there{hint}", flush=True)
         started = time.perf_counter()
         for count, task in enumerate(left, 1):
             before = time.perf_counter()
@@ -69,6 +77,8 @@ class Table:
             values = values if isinstance(values, list) else [values]
             now = time.perf_counter()
             self.add(task.key, values)
+            for line in self.differences(task.key):
+                print(f"{name} {' '.join(map(str, task.key))}: {line}", flush=True)
             rest = (now - started) / count * (len(left) - count)
             bar = "#" * round(20 * count / len(left))
             label = " ".join(map(str, task.key))
@@ -78,6 +88,22 @@ class Table:
                 f"({now - before:.1f} s, {rest:.0f} s left)",
                 flush=True,
             )
+
+    def differences(self, key: tuple[object, ...]) -> list[str]:
+        """Say in what the newest cell of a key differs from the one that was forgotten; times always differ."""
+        before = self.forgotten.get(tuple(map(str, key)))
+        if before is None:
+            return []
+        after = self.rows[-1]
+        columns = [c for c in self.columns if c not in (*self.keys, "time")]
+        return [f"{c} was {before[c]}, is {after[c]}" for c in columns if not _same(before[c], after[c])]
+
+
+def _same(before: str, after: str) -> bool:
+    try:
+        return abs(float(before) - float(after)) <= 1e-6 or before == after
+    except ValueError:
+        return before == after
 
 
 def _text(value: object) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import as_published
 import bars
+import completeness
 import further
 import report
+import shapes
 from notes import CAUSES
 from report import Section
 from settings import HERE, PAPER_CALLS, PAPER_CALLS_CONSTRAINED, Settings
@@ -13,6 +16,8 @@ from settings import HERE, PAPER_CALLS, PAPER_CALLS_CONSTRAINED, Settings
 def sections(settings: Settings) -> list[Section]:
     candidates = [
         bars.section(settings),
+        shapes.section(settings),
+        *as_published.sections(settings),
         report.unconstrained(settings, "hmean"),
         report.unconstrained(settings, "microf1"),
         report.constrained(settings, "coverage"),
@@ -43,12 +48,13 @@ def write(settings: Settings) -> None:
         told += [f"- **{'; '.join(bars)}.** {cause}"] if bars else []
     causes = "\n".join([*told, *(f"- **{bar}.** Not known yet." for bar in missed)])
     body = [_text("introduction").format(budgets=_budgets(settings), splits=settings.splits)]
+    body.append(completeness.section().markdown())
     body.append(
         first.markdown()
         + ("\n### Where a number is not reached, and why\n\n" + causes + "\n" if causes else "")
     )
     body += [_with_figures(section, settings) for section in rest]
-    body.append(_text("section_3"))
+    body += [_text("rates"), _text("section_3")]
     settings.page.parent.mkdir(parents=True, exist_ok=True)
     part = settings.page.with_suffix(".part")
     part.write_text("\n".join(body).rstrip() + "\n", encoding="utf-8")

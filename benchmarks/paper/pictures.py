@@ -15,6 +15,7 @@ import metricfit as mf
 from metricfit.datasets import example
 from metricfit.methods import METHODS, Walk
 from metricfit.methods.base import Budget
+from metricfit.methods.dual.rules import Merged
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.oracles.base import OracleBase
 from metricfit.problem import Problem
@@ -197,7 +198,7 @@ def feasible_iterates(name: str, constraints: object, steps: int = 300, calls: i
     lonely = np.count_nonzero(matrix, axis=1) == 1
     alone = [int(np.flatnonzero(lonely & (matrix[:, j] != 0))[0]) for j in range(2)]
     scale = matrix[alone, [0, 1]]
-    pairs = islice(walker.pairs(walk.program, walk), steps)
+    pairs = islice(walker.pairs(walk.program, Merged(walk)), steps)
     return np.array([(pair.f[alone] - constant[alone]) / scale for pair in pairs])
 
 

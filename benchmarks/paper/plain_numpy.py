@@ -22,7 +22,7 @@ def frank_wolfe(
     r = np.zeros(P.shape[1])
     for t in range(calls):
         gains[t] = 1 / prior if t == 0 else -gradient(r) / prior
-        step = 2 / (t + 2) if t else 1.0
+        step = 2 / (t + 1) if t else 1.0
         weights *= 1 - step
         weights[t] += step
         r = (1 - step) * r + step * _recalls(P, y, gains[t], prior)

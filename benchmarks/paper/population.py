@@ -9,7 +9,7 @@ import scoring
 from cells import Table, Task
 from scipy.optimize import minimize
 from settings import Settings
-from solving import WholeBudget
+from solving import METHODS
 
 import metricfit as mf
 from metricfit.datasets import example, make_gaussians
@@ -95,9 +95,14 @@ def gaussians(settings: Settings) -> tuple[Table, list[Task]]:
         sample = make_gaussians(size, draw)
         model = LogisticRegression().fit(sample.X, sample.y)
         limits = [mf.coverage_deviation() <= 0.01] if problem == "coverage" else []
-        how = WholeBudget() if method == "frank_wolfe" else method
         result = mf.optimize(
-            model.predict_proba(sample.X), sample.y, "q_mean", limits, method=how, max_calls=budget
+            model.predict_proba(sample.X),
+            sample.y,
+            "q_mean",
+            limits,
+            method=METHODS.get(method, method),
+            counting="auto" if method == "auto" else "labels",
+            max_calls=budget,
         )
         X, eta = _test_rows()
         shares = result.policy.decision_proba(model.predict_proba(X))

@@ -30,6 +30,7 @@ class Settings:
     """What a run does."""
 
     splits: int
+    published_splits: int
     calls: dict[str, int]
     constrained_calls: dict[str, int]
     small_only: bool
@@ -40,6 +41,7 @@ class Settings:
 
 FULL = Settings(
     splits=10,
+    published_splits=3,
     calls=PAPER_CALLS,
     constrained_calls=PAPER_CALLS_CONSTRAINED,
     small_only=False,
@@ -50,6 +52,7 @@ FULL = Settings(
 
 QUICK = Settings(
     splits=2,
+    published_splits=1,
     calls={"frank_wolfe": 100, "gda": 100, "ellipsoid": 60},
     constrained_calls={"split_frank_wolfe": 200, "gda": 200, "ellipsoid": 60},
     small_only=True,

@@ -26,6 +26,8 @@ from sklearn.preprocessing import StandardScaler
 
 from metricfit.calibration import SETTINGS, fit
 from metricfit.calibration.candidates import candidates
+from metricfit.calibration.choice import walk
+from metricfit.calibration.curves import curve_candidates
 from metricfit.calibration.folds import fold_rows
 from metricfit.calibration.model import FAMILIES
 
@@ -142,7 +144,9 @@ def judged(P, y, cells, P_new, y_new, cells_new) -> dict[str, float]:
     n_cells = max(cells.max(), cells_new.max()) + 1
     rows = fold_rows(P, y, None, cells, SETTINGS.choosing_rows(P.shape[1]), SETTINGS.folds)
     tried: dict[str, list] = {}
-    for entry in candidates(rows, SETTINGS):
+    entries = list(candidates(rows, SETTINGS))
+    plain = entries[walk(entries, rows.weights, SETTINGS)]
+    for entry in [*entries, *curve_candidates(rows, plain, SETTINGS)]:
         tried.setdefault(entry.name, []).append(entry)
     best = {name: min(entries, key=lambda entry: entry.losses.mean()) for name, entries in tried.items()}
     losses = {name: log_loss(entry.final(rows)(P_new), y_new) for name, entry in best.items()}

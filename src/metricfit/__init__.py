@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from metricfit.result import Result
     from metricfit.solving import optimize, solve
     from metricfit.tradeoff import Frontier, frontier
+    from metricfit.trust.class_shares import class_shares
+    from metricfit.trust.monitoring.monitor import Monitor
 
 __version__ = "0.1.0"
 
@@ -73,6 +75,8 @@ __all__ = [  # noqa: RUF022
     "Frontier",
     "Policy",
     "ModelPolicy",
+    "Monitor",
+    "class_shares",
     "InfeasibleError",
     "Problem",
     "Metric",
@@ -140,6 +144,8 @@ _HOMES = {
     "metricfit.result": ("Result",),
     "metricfit.solving": ("optimize", "solve"),
     "metricfit.tradeoff": ("Frontier", "frontier"),
+    "metricfit.trust.class_shares": ("class_shares",),
+    "metricfit.trust.monitoring.monitor": ("Monitor",),
 }
 _MODULES = ("calibration", "datasets", "exceptions", "methods", "oracles", "report")
 _HOME = dict.fromkeys(__all__, "metricfit.metrics")

@@ -1,6 +1,6 @@
 """The `metricfit` command: reads the arguments, runs a command, and turns errors into exit codes.
 
-Exit codes: 0 done, 1 a limit is likely violated (evaluate), 2 usage, 3 infeasible, 4 bad data.
+Exit codes: 0 done, 1 a limit is likely violated (evaluate), 2 usage, 3 infeasible, 4 bad data, 5 an alarm.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done, 1 a limit is likely violated (evaluate), 2 usage, 3 infeasible, 4 bad data.
+        0 done, 1 a limit is likely violated (evaluate), 2 usage, 3 infeasible, 4 bad data, 5 an alarm.
 
     Examples
     --------

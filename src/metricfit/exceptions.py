@@ -221,3 +221,23 @@ class UnconfirmedError(ValueError):
 
     def __reduce__(self) -> Any:
         return type(self), (self.constraints, self.level, self.kept, self.rows, self.reached, self.late)
+
+
+class MonitorFileError(ValueError):
+    """The state file of a monitor that is damaged, or belongs to another policy.
+
+    Examples
+    --------
+    >>> raise MonitorFileError("it belongs to another policy")
+    Traceback (most recent call last):
+    ...
+    metricfit.exceptions.MonitorFileError: it belongs to another policy
+    """
+
+
+class RepeatedBatchWarning(UserWarning):
+    """Rows that a monitor has counted before were sent again, and were not counted again."""
+
+
+class ShiftWarning(UserWarning):
+    """New rows differ from the tuning rows in their class shares, or in more than these."""

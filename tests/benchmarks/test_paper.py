@@ -23,6 +23,7 @@ def paper():
     before = set(sys.modules)
     sys.path.insert(0, str(FOLDER))
     names = ("cells", "scoring", "plain_numpy", "bars", "frames", "settings", "population", "pictures")
+    names += ("published", "as_published", "completeness", "solving")
     try:
         yield SimpleNamespace(**{name: import_module(name) for name in names})
     finally:
@@ -141,3 +142,73 @@ def test_walks_through_the_achievable_set_end_near_the_optimum(paper, constraint
     assert path.shape == (60, 2)
     assert away[-1] < 0.01
     assert away[0] > 0.02
+
+
+def test_what_differs_from_the_stored_cell_is_said(paper, tmp_path, capsys):
+    path, keys, values = tmp_path / "hmean.csv", ("split", "method"), ("loss", "status", "time")
+    table = paper.cells.Table(path, keys, values)
+    for split in (0, 1):
+        table.add((split, "gda"), [{"loss": 0.5, "status": "searched", "time": 3}])
+    table = paper.cells.Table(path, keys, values)
+    table.forget("all")
+    losses = {0: 0.5 + 1e-9, 1: 0.25}
+    table.run(
+        paper.cells.Task((k, "gda"), lambda k=k: {"loss": losses[k], "status": "searched", "time": 9})
+        for k in losses
+    )
+    said = [line for line in capsys.readouterr().out.splitlines() if " was " in line]
+    assert said == ["hmean 1 gda: loss was 0.5, is 0.25"]
+    table.run([paper.cells.Task((0, "gda"), dict)])
+    assert "1 of 1 cells are there; --only hmean --again all computes them again" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
+def test_published_runs_are_chosen_by_the_papers_rule(paper, monkeypatch):
+    """Among the runs that keep the constraint the one with the lowest training loss, else the least violation."""
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet([2.0, 1.0, 1.0], 300)
+    y = (P.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+    data = SimpleNamespace(P=P, y=y, Pt=P[:50], yt=np.resize([0, 1, 2], 50), g=None, gt=None)
+    monkeypatch.setattr(paper.published, "cached", lambda *_: data)
+    row = paper.published.cell("coverage", "abalone", 0, "gda", 60)
+    assert row["calls"] == 9 * 60
+    assert row["train_violation"] <= 1e-6
+    down, up = map(float, row["step"].split())
+    options = {"as_published": True, "prune": "linear"}
+    limit = [mf.coverage_deviation() <= 0.01]
+    values = {}
+    for a in paper.published.GRID:
+        for b in paper.published.GRID:
+            found = mf.optimize(
+                P, y, "h_mean", limit, method=mf.methods.GDA(step=(a, b), **options), max_calls=60
+            )
+            assert found.counting == "labels"
+            if found.constraints[0].violation <= 1e-6:
+                values[a, b] = found.value
+    assert values[down, up] == pytest.approx(max(values.values()), abs=1e-6)
+    assert 1 - row["train_loss"] == pytest.approx(values[down, up], abs=1e-5)
+
+
+def test_published_budgets_are_the_papers(paper):
+    full = paper.settings.FULL
+    assert paper.published.methods("hmean", full) == {
+        "frank_wolfe": 5000, "gda": 5000, "ellipsoid": 1000, "auto": 0, "labels": 0
+    }  # fmt: skip
+    for problem in ("coverage", "equalopp", "equalopp01"):
+        calls = paper.published.methods(problem, full)
+        assert (calls["split_frank_wolfe"], calls["gda"], calls["ellipsoid"]) == (10_000, 10_000, 1000)
+
+
+def test_every_entry_of_the_paper_is_here_or_has_a_reason(paper):
+    states = {paper.completeness.HERE, paper.completeness.PART, paper.completeness.NOT}
+    for what, state, reason in paper.completeness.ITEMS:
+        assert state in states, what
+        assert reason, what
+    named = " ".join(what for what, *_ in paper.completeness.ITEMS)
+    for label in (
+        "fig:app-gmean-eqopp-2",
+        "tab:cifar10",
+        "tab:algorithms-con",
+        "prop:opt-classifier-constrained",
+    ):
+        assert label in named

@@ -26,7 +26,7 @@ def attributes(payments):
 @pytest.fixture(scope="session")
 def running(payments, attributes):
     rows = Rows.of(payments.proba, payments.y, sensitive_features=attributes)
-    with Explorer(Application(Workbench(rows), Problem.of("g_mean", [FLOOR]))) as made:
+    with Explorer(Application(Workbench(rows, "calibrated"), Problem.of("g_mean", [FLOOR]))) as made:
         yield made
 
 

@@ -7,10 +7,16 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.explorer.answers import of_result
+from metricfit.data.rows import Rows
+from metricfit.exceptions import NotConvex
+from metricfit.explorer import workbench
+from metricfit.explorer.answers import code, of_result
 from metricfit.explorer.asked import Asked
+from metricfit.explorer.choices import OBJECTIVES
+from metricfit.explorer.workbench import Workbench
 from metricfit.problem import Problem
 from metricfit.result import ConstraintRecord
+from metricfit.tradeoff import Chosen
 
 FLOOR = "precision('fraud') >= 0.8"
 
@@ -54,6 +60,62 @@ def test_neighbouring_limits_start_from_what_is_known(solve, optimize):
         )
         assert told["constraints"][0]["limit"] == limit
         assert told["feasible"]
+
+
+@pytest.mark.parametrize("objective", [text for text, _ in OBJECTIVES])
+def test_every_metric_follows_a_slider(solve, objective):
+    """Also those that are not convex: the second position of a slider is answered as the first one is."""
+    values = []
+    for limit in (0.4, 0.45, 0.5):
+        told = solve(objective.replace("{c}", "'fraud'"), [f"recall('suspicious') >= {limit}"])
+        assert told["feasible"]
+        assert told["constraints"][0]["value"] >= limit - 1e-6
+        values.append(told["value"])
+    assert values[0] >= values[2] - 0.01
+
+
+def test_a_limit_that_no_rate_can_have_is_refused(solve):
+    told = solve(constraints=["precision('fraud') >= 2"])
+    assert (told["status"], told["feasible"]) == ("infeasible", False)
+    assert "No policy keeps this limit: precision('fraud') >= 2." in told["message"]
+    assert told["achievable"][0]["nearest"] <= 1
+
+
+def test_the_default_chooses_once_for_limits_on_the_same_metrics(solve, monkeypatch):
+    asked = []
+
+    def choose(problems, oracle, options):
+        asked.append(str(problems[0]))
+        return Chosen("labels", "rows not seen prefer it")
+
+    monkeypatch.setattr(workbench, "choose_counting", choose)
+    for limit in (0.3, 0.31):
+        told = solve("accuracy", [f"recall('fraud') >= {limit}"], counting="auto")
+        assert (told["counted"], told["choice"], told["bound"]) == ("labels", "rows not seen prefer it", None)
+    assert len(asked) == 1
+    assert solve("accuracy", ["recall('fraud') >= 0.31"])["counted"] == "calibrated"
+
+
+@pytest.mark.parametrize(("error", "status"), [(ValueError(), 422), (NotConvex(), 422), (ImportError(), 501)])
+def test_every_error_has_a_sentence(client, monkeypatch, error, status):
+    def broken(self, asked, turn):
+        raise error
+
+    monkeypatch.setattr(Workbench, "solved", broken)
+    response = client.post("/api/solve", json={"objective": "g_mean"})
+    assert response.status_code == status
+    assert type(error).__name__ in response.json()["error"]
+
+
+def test_an_error_of_ours_is_told_as_one(client, monkeypatch):
+    def broken(self, asked, turn):
+        raise KeyError("a slip")
+
+    monkeypatch.setattr(Workbench, "solved", broken)
+    response = client.post("/api/solve", json={"objective": "g_mean"})
+    assert response.status_code == 500
+    assert "an internal error" in response.json()["error"]
+    assert "a slip" in response.json()["error"]
 
 
 def test_a_stricter_limit_costs(solve):
@@ -135,9 +197,28 @@ def test_the_policy_is_one_that_loads_and_keeps_its_limits(client, payments, att
 
 def test_the_code_finds_the_same_policy(client, payments, attributes, solve):
     code = client.post("/api/code", json={"objective": "g_mean", "constraints": [FLOOR]}).text
+    for told in (
+        "# proba: ",
+        "2,000 rows",
+        "# y: ",
+        "# data: a frame of the same rows with the columns ['region']",
+    ):
+        assert told in code
     names = {"proba": payments.proba, "y": payments.y, "data": attributes}
     exec(code.replace('result.policy.save("policy.json")', ""), names)
     assert names["result"].value == pytest.approx(solve(constraints=[FLOOR])["value"], abs=2e-4)
+
+
+def test_the_code_names_classes_in_the_order_of_the_columns(payments):
+    classes = [str(c) for c in payments.classes][::-1]
+    weights = np.linspace(1, 2, len(payments.y))
+    rows = Rows.of(payments.proba[:, ::-1], payments.y, classes=classes, sample_weight=weights)
+    text = code(Problem.of("accuracy"), "model", rows)
+    names = {"proba": payments.proba[:, ::-1], "y": payments.y, "weights": weights}
+    exec(text.replace('result.policy.save("policy.json")', ""), names)
+    asked = {"sample_weight": weights, "counting": "model"}
+    same = mf.optimize(payments.proba, payments.y, "accuracy", classes=classes[::-1], **asked)
+    assert names["result"].value == pytest.approx(same.value, abs=1e-9)
 
 
 def test_the_report_is_a_page(client):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import metricfit as mf
+from metricfit.explorer.choices import LIMITS, OBJECTIVES
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="the browser test needs Playwright, of the extra 'dev'"
@@ -47,7 +48,13 @@ def chromium():
 def served(payments, attributes):
     floor = ["precision('fraud') >= 0.8"]
     with mf.explore(
-        payments.proba, payments.y, "g_mean", floor, sensitive_features=attributes, open_browser=False
+        payments.proba,
+        payments.y,
+        "g_mean",
+        floor,
+        sensitive_features=attributes,
+        counting="calibrated",
+        open_browser=False,
     ) as made:
         yield made
 
@@ -97,6 +104,79 @@ def test_a_slider_moves_value_and_curve(page, payments, attributes):
         re.compile(r"\d\], (likely met|open|likely violated)"), timeout=PATIENCE
     )
     expect(page.locator("#groups table")).to_contain_text("north")
+
+
+SOLVED = re.compile(r"^\d+ ms$")
+METRICS = [(words, text) for text, words in OBJECTIVES]
+
+
+@pytest.mark.parametrize(("words", "text"), METRICS, ids=[text for _, text in METRICS])
+def test_every_metric_is_moved_by_a_slider(page, words, text):
+    page.select_option("#objective", label=words)
+    if "{c}" in text:
+        page.select_option("#objective-class", label="fraud")
+    slider = page.get_by_role("slider", name="precision('fraud') at least", exact=True)
+    slider.focus()
+    for limit in ("0.81", "0.82"):
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("#kept .name")).to_contain_text([f"at least {limit}"], timeout=PATIENCE)
+        expect(page.locator("#state")).to_have_text(SOLVED, timeout=PATIENCE)
+        expect(page.locator("#value")).to_have_text(NUMBER)
+        expect(page.locator("#objective-error")).to_be_hidden()
+    expect(page.locator("#here")).to_be_visible(timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(("text", "sense", "words"), LIMITS, ids=[text for text, _, _ in LIMITS])
+def test_every_limit_is_moved_by_a_slider(page, text, sense, words):
+    page.get_by_role("button", name="Remove precision").click()
+    page.select_option("#limit", label=words)
+    if "{c}" in text:
+        page.select_option("#limit-class", label="fraud")
+    page.click("#add")
+    slider = page.locator("#limits input[type=range]")
+    expect(slider).to_be_focused()
+    before = float(slider.input_value())
+    page.keyboard.press("ArrowLeft" if sense == ">=" else "ArrowRight")
+    assert float(slider.input_value()) != before
+    limit = f"{float(slider.input_value()):g}"
+    expect(page.locator("#kept .name")).to_contain_text([limit], timeout=PATIENCE)
+    expect(page.locator("#state")).to_have_text(SOLVED, timeout=PATIENCE)
+    expect(page.locator("#kept tbody td:nth-child(3)")).to_have_text("met")
+
+
+def test_the_policy_is_on_its_curve(page):
+    here = page.locator("#here")
+    expect(here).to_be_visible(timeout=PATIENCE)
+    place = [f"{float(here.get_attribute(name)):.1f}" for name in ("cx", "cy")]
+    assert ",".join(place) in page.locator("#curve path.line").get_attribute("d")
+
+
+def test_long_names_take_lines_and_nothing_is_cut(chromium, payments, attributes):
+    names = {"fraud": "confirmed fraudulent transaction with a chargeback dispute"}
+    y = [names.get(label, label) for label in payments.y]
+    classes = [names.get(str(label), str(label)) for label in payments.classes]
+    groups = attributes.rename(columns={"region": "region_of_residence_of_the_account_holder"})
+    fair = [f"precision({names['fraud']!r}) >= 0.8", f"demographic_parity(over={groups.columns[0]!r}) <= 0.1"]
+    with mf.explore(
+        payments.proba, y, "g_mean", fair, classes=classes, sensitive_features=groups, open_browser=False
+    ) as served:
+        shown = chromium.new_page(viewport={"width": 390, "height": 844})
+        shown.goto(served.url)
+        expect(shown.locator("#here")).to_be_visible(timeout=PATIENCE)
+        assert shown.evaluate("() => document.documentElement.scrollWidth") <= 390
+        cut = shown.evaluate(
+            "() => [...document.querySelectorAll('#controls, #controls section, .card')]"
+            ".filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.outerHTML.slice(0, 80))"
+        )
+        outside = shown.evaluate(
+            "() => [...document.querySelectorAll('#curve text')].filter((one) => {"
+            " const a = one.getBoundingClientRect(), b = one.ownerSVGElement.getBoundingClientRect();"
+            " return a.left < b.left - 1 || a.right > b.right + 1; })"
+            ".map((one) => one.textContent)"
+        )
+        shown.close()
+    assert (cut, outside) == ([], [])
 
 
 def test_a_limit_is_added_and_removed(page):

@@ -13,6 +13,8 @@ import pytest
 import metricfit as mf
 from metricfit.cli import main
 from metricfit.explorer.turns import Superseded, Turns
+from metricfit.explorer.workbench import Workbench
+from metricfit.methods import Record
 
 
 @pytest.fixture
@@ -77,7 +79,7 @@ def test_a_browser_that_goes_away_stops_its_solve(explorer):
         entered.set()
         try:
             while True:
-                turn.callback(None)
+                turn.check()
                 time.sleep(0.01)
         except Superseded:
             ended.set()
@@ -101,7 +103,7 @@ def test_the_newest_request_wins(explorer):
             return real(asked, turn)
         entered.set()
         while True:
-            turn.callback(None)
+            turn.check()
             time.sleep(0.01)
 
     application.bench.solved = slow
@@ -125,6 +127,45 @@ def test_a_solve_ends_curves_but_no_downloads():
         curve.check()
 
 
+def test_an_aborted_request_prints_no_traceback(explorer, capfd):
+    head = f"POST /api/solve HTTP/1.1\r\nhost: 127.0.0.1:{explorer.port}\r\nx-metricfit-token: {explorer.token}\r\n"
+    for ends_in in ("{", ""):
+        with socket.create_connection(("127.0.0.1", explorer.port)) as connection:
+            kind = "content-type: application/json\r\ncontent-length: 1000\r\n\r\n"
+            connection.sendall((head + kind + ends_in).encode())
+            time.sleep(0.1)  # the server begins to read the body
+    for _ in range(3):
+        assert httpx.get(explorer.url, timeout=60).status_code == 200
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_solve_tells_how_far_it_is(explorer, monkeypatch):
+    begun, waited = threading.Event(), threading.Event()
+    told = {}
+
+    def solving(self, asked, turn):
+        turn.callback(Record(calls=7, seconds=0.1, value=0.25, bound=1.0, violation=0.0))
+        begun.set()
+        waited.wait(60)
+        raise Superseded
+
+    monkeypatch.setattr(Workbench, "solved", solving)
+    address = explorer.url.replace("/?", "/api/progress?")
+    assert httpx.get(address, timeout=60).json() == {"words": ""}
+
+    def ask():
+        where = explorer.url.replace("/?", "/api/solve?")
+        told["status"] = httpx.post(where, json={"objective": "g_mean"}, timeout=60).status_code
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert begun.wait(60)
+    assert httpx.get(address, timeout=60).json()["words"] == "0.2500 after 7 calls"
+    waited.set()
+    asking.join(60)
+    assert told["status"] == 409
+
+
 # The command
 
 
@@ -143,14 +184,17 @@ def test_the_command_serves_until_it_is_interrupted(scores):
     with subprocess.Popen(
         [sys.executable, "-m", "metricfit", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        address = process.stdout.readline().split()[-1]
-        assert httpx.get(address, timeout=60).status_code == 200
-        told = httpx.get(address.replace("/?", "/api/setup?"), timeout=60).json()
-        assert told["rows"] == 2000
-        assert told["counting"] == "calibrated"
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
-        assert "Traceback" not in process.stderr.read()
+        try:
+            address = process.stdout.readline().split()[-1]
+            assert httpx.get(address, timeout=60).status_code == 200
+            told = httpx.get(address.replace("/?", "/api/setup?"), timeout=60).json()
+            assert told["rows"] == 2000
+            assert told["counting"] == "auto"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0
+            assert "Traceback" not in process.stderr.read()
+        finally:
+            process.kill()  # leaving the block waits for its end
 
 
 def test_the_command_names_a_port_in_use(scores, capsys):

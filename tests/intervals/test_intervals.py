@@ -180,10 +180,10 @@ def test_the_smallest_of_very_many_by_hand():
     found = estimate(
         mf.worst(mf.recall(1), over="group"), Evidence.of(axes, group, np.ones(group.size, int), decided)
     )
-    # Agresti and Coull's intervals, with half of the squared reach added to each outcome, for all simultaneously.
+    # Agresti and Coull's intervals, with more rows added the more groups there are, for all simultaneously.
     hits = decided[:, 1].reshape(groups, rows).sum(axis=1)
     z = NormalDist().inv_cdf(0.975)
-    added = 2 * (NormalDist().inv_cdf(1 - 0.05 / groups) / z) ** 2
+    added = 2 * NormalDist().inv_cdf(1 - 0.05 / groups) / z
     rates = (hits + added) / (rows + 2 * added)
     errors = np.sqrt(rates * (1 - rates) / (rows + 2 * added))
     near = rates - 2 * z * errors <= (rates + 2 * z * errors).min()
@@ -192,3 +192,42 @@ def test_the_smallest_of_very_many_by_hand():
     assert found.value == pytest.approx(hits.min() / rows)
     assert found.low == pytest.approx(min((rates - z * errors)[near].min(), found.value), abs=1e-6)
     assert found.high == pytest.approx((rates + factor * errors)[near].min(), abs=1e-6)
+
+
+@pytest.mark.parametrize("cells", [1, 400])
+def test_rows_that_are_alike_are_one_pattern(cells):
+    """Sure rows are told apart by their decision, mixed ones by all chances, in few cells and in many."""
+    random = np.random.default_rng(0)
+    k, rows = 3, 300
+    cell, labels = random.integers(0, cells, rows), random.integers(0, k, rows)
+    kinds = np.array(
+        [
+            [1.0, 0, 0],
+            [0, 1.0, -0.0],
+            [-0.0, 1.0, 0],
+            [0, 0, 1.0],
+            [0.3, 0.7, 0],
+            [0.7, 0.3, -0.0],
+            [0.7, 0.3, 0],
+        ]
+    )
+    chances, weights = kinds[random.integers(0, len(kinds), rows)], random.random(rows)
+    names = Cells(("g",), tuple((a,) for a in range(cells))) if cells > 1 else Cells()
+    seen = Evidence.of(
+        Axes(tuple(range(k)), cells=names), cell if cells > 1 else None, labels, chances, weights
+    )
+    expected = {}
+    for key in zip(
+        cell.tolist(), labels.tolist(), map(tuple, (chances + 0.0).tolist()), weights.tolist(), strict=True
+    ):
+        expected.setdefault(key[:3], []).append(key[3])
+    found = dict(
+        zip(
+            zip(seen.cells.tolist(), seen.labels.tolist(), map(tuple, seen.chances.tolist()), strict=True),
+            zip(seen.mass, seen.squares, strict=True),
+            strict=True,
+        )
+    )
+    assert found.keys() == expected.keys()
+    for key, (mass, squares) in found.items():
+        np.testing.assert_allclose([mass, squares], [sum(expected[key]), np.square(expected[key]).sum()])

@@ -211,6 +211,12 @@ def test_answers_do_not_depend_on_what_the_process_has_scanned_before(monkeypatc
     assert solved[0] == solved[1]
 
 
+def test_compiled_scans_are_used_once_they_are_loaded():
+    assert Repeated(5_000, 10**9, "no.such.module").in_numpy("auto", 4_000)
+    assert not Repeated(5_000, 10**9, "sys").in_numpy("auto", 4_000)
+    assert Repeated(5_000, 10**9, "sys").in_numpy("numpy", 4_000)
+
+
 RANDOM = np.random.default_rng(0)
 
 

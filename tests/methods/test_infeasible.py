@@ -131,6 +131,7 @@ def test_counted_labels_prove_nothing():
     assert error.conflict == ("recall(2) >= 0.8", "coverage(2) <= 0.2")
 
 
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_budget_ends_the_search_before_anything_is_proven():
     result = case_of("triple").solve(max_calls=2)
     assert result.status == "max_calls"
@@ -150,6 +151,7 @@ def test_barely_feasible_is_feasible():
             assert error_of(case).proven
 
 
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_the_search_for_the_cause_obeys_the_budget():
     """Ten floors of which no pair conflicts: without more calls it is known that they conflict, but not which."""
     random = np.random.default_rng(0)

@@ -189,7 +189,14 @@ def test_infeasible_problems_are_told(method: Method) -> None:
         (lambda: SplitFrankWolfe(zeta=-10.0), "zeta"),
         (lambda: SplitFrankWolfe(zeta="10"), "zeta"),
         (lambda: SplitFrankWolfe(eta=0.0), "eta"),
-        (lambda: SplitFrankWolfe(prune=None), "prune"),
+        (lambda: SplitFrankWolfe(prune="best"), "prune"),
+        (lambda: Ellipsoid(prune="none"), "prune"),
+        (lambda: Ellipsoid(cuts="both"), "cuts"),
+        (lambda: GDA(room="large"), "room"),
+        (lambda: GDA(room="mixture", as_published=True), "room='mixture' needs feasible_start"),
+        (lambda: GDA(lipschitz=0.0), "lipschitz"),
+        (lambda: GDA(lambda_max=-1.0), "lambda_max"),
+        (lambda: GDA(mu_max=float("nan")), "mu_max"),
     ],
 )
 def test_bad_parameters_are_refused(make: object, message: str) -> None:

@@ -15,7 +15,7 @@ def load(text):
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     if hashlib.sha256(canonical.encode("ascii")).hexdigest() != stated:
         raise ValueError("the checksum does not match")
-    if document["format"] != "metricfit.policy" or document["version"] > 2:
+    if document["format"] != "metricfit.policy" or document["version"] > 3:
         raise ValueError("not a policy file of a known version")
     return document
 
@@ -62,6 +62,13 @@ def calibrated(document, probabilities, cell):
     entry = document.get("calibration")
     if entry is None:
         return probabilities
+    if "before" in entry:
+        probabilities = stage(entry["before"], probabilities, 0)
+    return stage(entry, probabilities, cell)
+
+
+def stage(entry, probabilities, cell):
+    """Return the probabilities of one calibration."""
     n, bias = len(probabilities), entry["bias"][cell % len(entry["bias"])]
     if entry["curves"] is not None:
         top = max(bias)

@@ -50,6 +50,7 @@ def check(proba, y, group, objective, limits, confusion, runners):
     return result
 
 
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.WorstValueWarning")
 @pytest.mark.parametrize("first", range(0, 100, 10))
 def test_exports_and_rounded_inputs_decide_alike(first):
     for seed in range(first, first + 10):

@@ -62,7 +62,7 @@ def test_round_trip(saved):
 def test_the_document_as_promised(saved):
     document = json.loads(saved.read_text())
     assert list(document) == [*KEYS, "checksum"]
-    assert (document["format"], document["version"]) == ("metricfit.policy", 2)
+    assert (document["format"], document["version"]) == ("metricfit.policy", 3)
     assert document["attributes"] == {"names": ["sex", "old"], "values": [["F", True], ["M", False]]}
     assert [len(cell["rules"]) for cell in document["cells"]] == [2, 1]
     assert [cell["single"] for cell in document["cells"]] == [1, 0]
@@ -90,11 +90,12 @@ def test_calibration_and_provenance_round_trip(tmp_path):
     np.testing.assert_array_equal(loaded.decision_proba(proba, frame), policy.decision_proba(proba, frame))
 
 
-def test_files_of_version_1_are_read(saved):
+@pytest.mark.parametrize("version", [1, 2])
+def test_files_of_older_versions_are_read(saved, version):
     def older(document):
-        for key in ("calibration", "provenance", "overall", "blind"):
+        for key in ("at_fit", *(("calibration", "provenance", "overall", "blind") if version == 1 else ())):
             del document[key]
-        document["version"] = 1
+        document["version"] = version
 
     rewrite(saved, older)
     loaded = Policy.load(saved)
@@ -175,7 +176,7 @@ def test_any_policy_round_trips_bit_for_bit(policy):
         (b'{"format": "metricfit.policy", "version": true}', '"version" must be'),
         (b'{"format": "metricfit.policy", "version": "1"}', '"version" must be'),
         (
-            b'{"format": "metricfit.policy", "version": 3, "metricfit": "9.1"}',
+            b'{"format": "metricfit.policy", "version": 4, "metricfit": "9.1"}',
             r"newer metricfit \('9.1'\).*upgrade",
         ),
         (b'{"format": "metricfit.policy", "version": 1}', "checksum does not match"),

@@ -74,16 +74,18 @@ def test_exact_scans_find_a_better_single_rule_on_labels(seed, least):
 
 
 def test_what_the_single_rule_loses_is_said_wherever_it_is_deployed():
-    proba, y = gaussians(16)
-    limit = floor_on_a_precision(proba, y, 1)
-    result = mf.optimize(proba, y, "g_mean", [limit], counting="labels")
+    """Three leaves: no single rule meets the limit exactly, so the value gives way."""
+    proba = np.repeat([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]], 100, axis=0)
+    y = (np.arange(300) % 100 < np.repeat([10, 40, 80], 100)).astype(int)
+    limit = mf.recall(1) >= 0.7
+    result = mf.optimize(proba, y, "accuracy", [limit], counting="labels")
     alone = result.deterministic
     assert alone.loss > 0.005
     told = f"{alone.value:.6f}, {alone.loss:.4f} less good than the mixture, limits met"
     assert str(alone) == told
     assert told in repr(result)
     assert told in result._repr_html_()
-    written = f"g_mean() {alone.value:.4g} (the mixture of rules: {result.value:.4g})"
+    written = f"accuracy() {alone.value:.4g} (the mixture of rules: {result.value:.4g})"
     floor = f"{limit}: {alone.constraints[0]:.4g} ({result.constraints[0].value:.4g})"
     for text in (result.policy.to_python(), result.policy.to_sql("duckdb")):
         assert written in text

@@ -31,7 +31,7 @@ def test_the_vectors_cover_what_a_policy_may_have():
     policies = [case["policy"] for case in CASES]
     assert {policy["layout"] for policy in policies} == {"full", "diagonal"}
     families = {policy["calibration"] and policy["calibration"]["family"] for policy in policies}
-    assert families == {None, "bias", "temperature_bias", "vector", "dirichlet", "isotonic"}
+    assert families == {None, "bias", "temperature_bias", "vector", "dirichlet", "isotonic", "curves"}
     assert any(len(cell["rules"]) == 3 for policy in policies for cell in policy["cells"])
     rows = [row["decisions"] for case in CASES for row in case["rows"]]
     # A reader that ignores the hash, the salt, or the key fails.

@@ -119,9 +119,26 @@ def test_convergence_shows_the_history(result):
 
 def test_frontier_marks_the_result(result):
     display = FrontierDisplay.from_result(result, 0, [0.5, 0.85]).plot()
-    mark = [line for line in display.ax_.lines if line.get_label() == "the policy, at the limit asked for"]
-    assert mark[0].get_xydata().tolist() == [[0.85, result.value]]
+    lines = {line.get_label(): line for line in display.ax_.lines}
+    reached = result.constraints[0].value
+    assert lines["the policy"].get_xydata().tolist() == [[reached, result.value]]
+    assert set(lines["the limit asked for"].get_xdata()) == {0.85}
     assert [p.result.value for p in display.frontier][1] == pytest.approx(result.value, abs=2e-4)
+
+
+def test_a_curve_keeps_the_margins_that_its_policy_keeps(data):
+    """The policy was solved for a tighter parity, so its curve for the floor is one of that parity."""
+    same = {"sensitive_features": data.X[["region"]], "counting": "model"}
+    floor, parity = mf.precision("fraud") >= 0.8, mf.demographic_parity(over="region") <= 0.005
+    tight = mf.optimize(data.proba, data.y, "g_mean", [floor, parity], **same)
+    assert tight.constraints[1].price > 0
+    loose = replace(parity, limit=0.02)
+    problem = replace(tight.origin.problem, constraints=(floor, loose))
+    records = (tight.constraints[0], replace(tight.constraints[1], limit=0.02))
+    asked = replace(tight, constraints=records, origin=replace(tight.origin, problem=problem))
+    display = FrontierDisplay.from_result(asked, 0, [0.7, 0.8])
+    assert display.frontier.problem.constraints[0].limit == pytest.approx(0.005, abs=1e-4)
+    assert display.frontier.ordered[-1].value == pytest.approx(tight.value, abs=2e-4)
 
 
 def test_a_mark_away_from_its_curve_is_explained(result):

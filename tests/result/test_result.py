@@ -103,6 +103,7 @@ def test_counted_labels_claim_no_bound_but_tell_that_of_the_calibrated_problem()
     assert result.calibrated.value <= result.calibrated.bound + 1e-9
 
 
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_words_of_no_bound_at_all():
     with pytest.warns(BrokenLimitWarning, match="raise max_calls"):
         result = solved(max_calls=1)
@@ -112,6 +113,7 @@ def test_words_of_no_bound_at_all():
     assert "bound  none claimed" in repr(result)
 
 
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_words_of_a_violation():
     with pytest.warns(BrokenLimitWarning):
         result = solved(

@@ -7,24 +7,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from metricfit.calibration import curves, families
+from metricfit.calibration import families
 from metricfit.calibration.families import FINE, ROUGH, Family
 from metricfit.calibration.folds import FoldedRows
 from metricfit.calibration.linear_logits import Core, Data, Diagonal, Full, evaluate
 from metricfit.calibration.model import Calibration
 from metricfit.calibration.settings import Settings
-from metricfit.types import FloatArray, IntArray
+from metricfit.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A candidate: its logits and losses on held-out rows, and how it is fitted to all rows."""
+    """A candidate: its logits and losses on held-out rows, and how it is fitted to all rows.
+
+    ``without`` gives the logits of all rows by the parameters that were fitted without a fold (None: to all rows);
+    None for a candidate that nothing comes after.
+    """
 
     name: str
     ridge: float
     logits: FloatArray
     losses: FloatArray
     final: Callable[[FoldedRows], Calibration]
+    without: Callable[[int | None], FloatArray] | None = None
 
 
 def _data(rows: FoldedRows, floor: float, settings: Settings) -> Data:
@@ -35,7 +40,8 @@ def _data(rows: FoldedRows, floor: float, settings: Settings) -> Data:
 def none_of(rows: FoldedRows, settings: Settings) -> Entry:
     """Return the candidate that leaves probabilities as they are."""
     z, n = _data(rows, settings.floors[0], settings).z, rows.proba.shape[1]
-    return Entry("none", 0.0, z, evaluate(z, rows.labels)[0], lambda _: Calibration.identity(n))
+    losses = evaluate(z, rows.labels)[0]
+    return Entry("none", 0.0, z, losses, lambda _: Calibration.identity(n), lambda _: z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +104,6 @@ def candidates(rows: FoldedRows, settings: Settings) -> Iterator[Entry]:
             if place and worse:
                 break
             start = fit
-    curved = "isotonic" in settings.families and n <= settings.matrix_classes
-    if curved and rows.effective >= settings.isotonic_rows * n:
-        yield from _isotonic(rows, best.entry, settings)
 
 
 def _loss(fit: Fit) -> float:
@@ -125,7 +128,7 @@ def _fitted(family: Family, floor: float, start: families.Point, rows: FoldedRow
     core, freedom = start.core, start.outlook(family, settings)[0]
     point = families.Point(core, families.fitted(start, family, settings, ROUGH))
     logits = np.empty_like(core.data.z)
-    without = families.without_each_fold(point, family, rows.folds, settings)
+    without = list(families.without_each_fold(point, family, rows.folds, settings))
     for fold, other in zip(rows.folds, without, strict=True):
         logits[fold] = core.logits(other, fold)
 
@@ -136,26 +139,9 @@ def _fitted(family: Family, floor: float, start: families.Point, rows: FoldedRow
             family, here.core, families.fitted(here, family, settings, FINE), floor
         )
 
-    entry = Entry(family.name, family.ridge, logits, evaluate(logits, rows.labels)[0], final)
+    def logits_without(fold: int | None) -> FloatArray:
+        return core.logits(point.params if fold is None else without[fold])
+
+    losses = evaluate(logits, rows.labels)[0]
+    entry = Entry(family.name, family.ridge, logits, losses, final, logits_without)
     return Fit(entry, point, freedom, float(rows.weights @ entry.losses))
-
-
-def _isotonic(rows: FoldedRows, best: Entry, settings: Settings) -> Iterator[Entry]:
-    """Yield the candidate with curves, unless it is worse than the best so far in the first fold."""
-    orders: list[IntArray] = [curves.order_of(column) for column in rows.proba.T]
-    logits, losses = np.empty_like(rows.proba), np.empty(len(rows.labels))
-    for fold in rows.folds:
-        rest = np.ones(len(logits), dtype=bool)
-        rest[fold] = False
-        made = curves.fitted(rows.proba, rows.labels, rows.weights, orders, rest)
-        logits[fold] = curves.logits(made, rows.proba[fold])
-        losses[fold] = evaluate(logits[fold], rows.labels[fold])[0]
-        if fold.start == 0 and rows.weights[fold] @ (losses[fold] - best.losses[fold]) > 0:
-            return
-
-    def final(all_rows: FoldedRows) -> Calibration:
-        order: list[IntArray] = [curves.order_of(column) for column in all_rows.proba.T]
-        made = curves.fitted(all_rows.proba, all_rows.labels, all_rows.weights, order, None)
-        return curves.calibration_of(made, settings.floors[0])
-
-    yield Entry("isotonic", 0.0, logits, losses, final)

@@ -9,6 +9,7 @@ import numpy as np
 
 from metricfit.calibration import within_cells
 from metricfit.calibration.candidates import Entry, candidates, none_of
+from metricfit.calibration.curves import curve_candidates
 from metricfit.calibration.folds import FoldedRows, fold_rows
 from metricfit.calibration.model import Calibration
 from metricfit.calibration.report import Report, report_on
@@ -75,6 +76,10 @@ def fit(
         return same, report_on(rows, n_cells, [none], none, none.losses, same)
     entries = list(candidates(rows, settings))
     chosen = entries[walk(entries, rows.weights, settings)]
+    if "curves" in settings.families and rows.effective >= settings.curve_rows:
+        more = [chosen, *curve_candidates(rows, chosen, settings)]
+        chosen = more[walk(more, rows.weights, settings)]
+        entries += more[1:]
     if n_cells > 1 and n_cells * (n + 1) ** 2 <= settings.cell_entries:
         more = [chosen, *within_cells.cell_candidates(rows, chosen, n_cells, settings)]
         chosen = more[walk(more, rows.weights, settings)]
@@ -96,7 +101,7 @@ def walk(entries: Sequence[Entry], weights: FloatArray, settings: Settings, rows
         gains = entries[best].losses[rows] - entries[c].losses[rows]
         gain = share @ gains
         noise = settings.errors * np.sqrt(share**2 @ (gains - gain) ** 2)
-        if gain > (0 if entries[c].name == entries[best].name else max(noise, settings.gain)):
+        if gain > (0 if entries[c].name == entries[best].name else noise):
             best = c
     return best
 

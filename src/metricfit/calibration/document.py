@@ -20,12 +20,17 @@ def write(calibration: Calibration) -> dict[str, Any]:
         "steepness": c.steepness.tolist(),
         "floor": c.floor,
         "curves": None if c.curves is None else [[x.tolist(), y.tolist()] for x, y in c.curves],
+        # Only where there is one: files of older versions have no such entry.
+        **({} if c.before is None else {"before": write(c.before)}),
     }
 
 
-def read(entry: Any) -> dict[str, Any]:
-    """Return the arguments of a calibration, with every type checked; the class checks their values."""
-    if type(entry) is not dict or set(entry) != set(KEYS):
+def read(entry: Any, first: bool = False) -> dict[str, Any]:
+    """Return the arguments of a calibration, with every type checked; the class checks their values.
+
+    The calibration ``before`` another one (``first``) has none before it, however deep a hostile file is nested.
+    """
+    if type(entry) is not dict or set(entry) - {"before"} != set(KEYS) or (first and "before" in entry):
         raise ValueError(f"a calibration must be an object with the keys {', '.join(KEYS)}")
     if type(entry["family"]) is not str:
         raise ValueError("the family of a calibration must be a string")
@@ -38,7 +43,8 @@ def read(entry: Any) -> dict[str, Any]:
             _numbers(entry[name], name, depth)
     if entry["curves"] is not None and any(len(curve) != 2 for curve in entry["curves"]):
         raise ValueError("a curve of a calibration must be two arrays")
-    return dict(entry)
+    before = read(entry["before"], first=True) if "before" in entry else None
+    return dict(entry) if first else {**entry, "before": before}
 
 
 def _numbers(value: Any, name: str, depth: int) -> None:

@@ -69,10 +69,15 @@ class Point:
         On new rows the gain is smaller by about the number of parameters (Akaike): half of that is promised by chance
         even where there is nothing to gain, and half is lost because the parameters follow chance.
         """
-        mask = family.mask(self.core, settings)
-        gradient, hessian = self.derivatives
-        step = mask.step(gradient, hessian, self.params)
-        return mask.freedom(hessian), mask.promise(gradient, self.params, step)
+        if family not in self._outlooks:
+            mask = family.mask(self.core, settings)
+            self._outlooks[family] = mask.outlook(*self.derivatives, self.params)
+        return self._outlooks[family]
+
+    @cached_property
+    def _outlooks(self) -> dict[Family, tuple[float, float]]:
+        """The outlooks that were asked for: before a family is fitted, and for the one that comes after it."""
+        return {}
 
     def within(self, richer: Core) -> Point:
         """Return the parameters of a richer core that are equivalent to this steepness and these biases."""

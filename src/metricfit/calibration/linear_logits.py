@@ -232,18 +232,26 @@ class Mask:
         """Return the gain in penalised loss to expect of Newton's step."""
         return -0.5 * float(self.slope(gradient, params) @ step[self.free])
 
-    def freedom(self, hessian: FloatArray) -> float:
-        """Return the effective number of free parameters: each counts by how far the rows, not the ridge, decide it."""
+    def outlook(self, gradient: FloatArray, hessian: FloatArray, params: FloatArray) -> tuple[float, float]:
+        """Return the effective number of free parameters, and the gain to expect of Newton's step.
+
+        Each parameter counts by how far the rows, not the ridge, decide it.
+        """
+        slope = self.slope(gradient, params)
         if len(hessian) == 2:
-            return float(np.sum(1 / (1 + self.ridge / np.maximum(hessian[0, self.free], 1e-300))))
+            freedom = np.sum(1 / (1 + self.ridge / np.maximum(hessian[0, self.free], 1e-300)))
+            return float(freedom), 0.5 * float(slope @ self._solve(hessian, slope))
+        inverse = np.linalg.inv(self._penalised(hessian))
+        return float(len(slope) - self.ridge @ np.diag(inverse)), 0.5 * float(slope @ inverse @ slope)
+
+    def _penalised(self, hessian: FloatArray) -> FloatArray:
         curved = hessian[np.ix_(self.free, self.free)]
-        return float(np.trace(np.linalg.solve(curved + np.diag(self.ridge), curved)))
+        curved[np.arange(len(curved)), np.arange(len(curved))] += self.ridge
+        return np.asarray(curved)
 
     def _solve(self, hessian: FloatArray, right: FloatArray) -> FloatArray:
         if len(hessian) > 2:
-            curved = hessian[np.ix_(self.free, self.free)]
-            curved[np.arange(len(curved)), np.arange(len(curved))] += self.ridge
-            return np.asarray(np.linalg.solve(curved, right))
+            return np.asarray(np.linalg.solve(self._penalised(hessian), right))
         diagonal, edge = hessian[0, self.free] + self.ridge, hessian[1, self.free]
         if self.free[0] != 0:
             return np.asarray(right / diagonal)

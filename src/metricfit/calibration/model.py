@@ -19,7 +19,7 @@ from metricfit.types import FloatArray, IntArray
 BLOCK_ENTRIES = 1 << 15
 # Exponentials of logits up to this, and of logits a few times as far below zero, fit in single precision.
 EXPONENT = 40.0
-FAMILIES = ("none", "bias", "temperature", "temperature_bias", "vector", "dirichlet", "isotonic")
+FAMILIES = ("none", "bias", "temperature", "temperature_bias", "vector", "dirichlet", "curves", "isotonic")
 # One for each class: the probabilities at which a curve bends, and its values there.
 Curves = tuple[tuple[FloatArray, FloatArray], ...]
 
@@ -29,12 +29,14 @@ class Calibration:
     r"""A map of class probabilities, applied before any rule.
 
     With curves, class i gets :math:`c_i(p_i) e^{b_{ai}}`, else :math:`e^{s_a (M \log p)_i + b_{ai}}` with p raised to
-    the floor; a is the row's cell. Either is scaled so that rows sum to 1.
+    the floor; a is the row's cell. Either is scaled so that rows sum to 1. Curves may come after another calibration,
+    whose probabilities they then take.
 
     Parameters
     ----------
-    family : {"none", "bias", "temperature", "temperature_bias", "vector", "dirichlet", "isotonic"}
-        The family that was fitted. It is only a name: the arrays define what is computed.
+    family : {"none", "bias", "temperature", "temperature_bias", "vector", "dirichlet", "curves", "isotonic"}
+        The family that was fitted. It is only a name: the arrays define what is computed. Older versions fitted
+        "isotonic" curves, which their files still hold.
     bias : array of shape (cells or 1, n)
         One row for each cell, or one for all.
     matrix : array of shape (n, n) or (n,), optional
@@ -45,6 +47,8 @@ class Calibration:
         Smaller probabilities are raised to this.
     curves : sequence of pairs of arrays, optional
         For each class increasing probabilities and non-decreasing positive values, joined by straight lines.
+    before : Calibration, optional
+        Applied first; for curves only. It is the same for all cells and has no curves.
 
     Examples
     --------
@@ -62,6 +66,7 @@ class Calibration:
     steepness: FloatArray = field(default_factory=lambda: np.ones(1))
     floor: float = 1e-7
     curves: Curves | None = None
+    before: Calibration | None = None
 
     def __post_init__(self) -> None:
         """Check the arrays and keep read-only copies."""
@@ -84,6 +89,13 @@ class Calibration:
             raise ValueError(f"curves must be one for each of {n} classes; got {len(curves)}")
         if curves is not None and (matrix is not None or (steepness != 1).any()):
             raise ValueError("curves replace matrix and steepness; leave these out")
+        first = self.before
+        if first is not None and (
+            curves is None or first.curves is not None or (first.n, first.cells) != (n, 1)
+        ):
+            raise ValueError(
+                f"before must be a calibration of {n} classes and one cell without curves, and belongs to curves"
+            )
         made = (("matrix", matrix), ("bias", bias), ("steepness", steepness), ("curves", curves))
         for name, value in (*made, ("floor", float(self.floor))):
             object.__setattr__(self, name, value)
@@ -151,6 +163,8 @@ class Calibration:
         if self.is_identity:
             np.copyto(made, proba)
             return made
+        if self.before is not None:
+            proba = self.before(proba, out=made)
         apply = self._curved if self.curves is not None else self._softmax
         for block in row_blocks(len(proba), self.n, BLOCK_ENTRIES):
             part = apply(proba[block], None if cells is None else cells[block], proba.dtype.type)
@@ -220,7 +234,9 @@ class Calibration:
         >>> again == Calibration("bias", [[0, 1]])
         True
         """
-        return cls(**document.read(entry))
+        read = document.read(entry)
+        before = read.pop("before")
+        return cls(**read, before=None if before is None else cls(**before))
 
     def __eq__(self, other: object) -> bool:
         return self.to_dict() == other.to_dict() if isinstance(other, Calibration) else NotImplemented
@@ -230,7 +246,7 @@ class Calibration:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the constructor: arrays come back from a pickle writeable."""
-        parts = (self.family, self.bias, self.matrix, self.steepness, self.floor, self.curves)
+        parts = (self.family, self.bias, self.matrix, self.steepness, self.floor, self.curves, self.before)
         return Calibration, parts
 
     def __repr__(self) -> str:

@@ -23,8 +23,6 @@ class Settings:
         Folds of the cross validation.
     errors : float
         How many standard errors of the difference a richer family must gain over a simpler one.
-    gain : float
-        The smallest gain in log loss for which a richer family is taken at all.
     promised : float
         A family is fitted if Newton's first step promises to gain more log loss than this times what is lost again on
         new rows (Akaike): where probabilities are right, most families need not be fitted.
@@ -32,7 +30,7 @@ class Settings:
         Probabilities are raised to the first before logarithms are taken, or to another one if labels have smaller
         probabilities more often than these predict, as with votes of trees.
     bias_ridge, steepness_ridge : float
-        Ridges of class biases and of the steepness.
+        Ridges of class biases, and of the steepness and its changes along a curve.
     vector_ridges, matrix_ridges : tuple of float
         From strong to weak: ridges of the steepness of each class, and of the entries of the matrix.
     cell_ridges : tuple of float
@@ -45,8 +43,9 @@ class Settings:
         Families with fewer rows for each parameter take several Newton steps in each fold.
     cell_entries : int
         Cells may have calibrations of their own up to this number of cells times (classes + 1) squared.
-    isotonic_rows : int
-        The least effective number of rows for each class for curves to be tried.
+    curve_rows : int
+        The least effective number of rows for curves to be tried. A limit often cuts where few rows lie, and with fewer
+        rows a curve that follows chance there costs more than its log loss says.
     entries, choice_entries, choice_rows, least_rows : int
         The most rows times classes for the final fit, the most rows times classes and the most rows for the choice of a
         family, and the rows that both may have whatever the number of classes. More rows are sampled.
@@ -59,10 +58,9 @@ class Settings:
         that is worth a warning.
     """
 
-    families: tuple[str, ...] = ("temperature", "bias", "temperature_bias", "vector", "dirichlet", "isotonic")
+    families: tuple[str, ...] = ("temperature", "bias", "temperature_bias", "vector", "dirichlet", "curves")
     folds: int = 5
     errors: float = 0.7
-    gain: float = 1e-4
     promised: float = 0.5
     floors: tuple[float, ...] = (1e-7, 1e-4, 1e-3, 1e-2)
     bias_ridge: float = 3.0
@@ -76,7 +74,7 @@ class Settings:
     rows_per_entry: float = 8.0
     rows_per_parameter: float = 20.0
     cell_entries: int = 1 << 20
-    isotonic_rows: int = 100
+    curve_rows: int = 10_000
     entries: int = 1 << 20
     choice_entries: int = 1 << 19
     choice_rows: int = 20_000
@@ -96,7 +94,7 @@ class Settings:
         return max(self.least_rows, min(self.choice_rows, self.choice_entries // n))
 
     def only(self, family: str, cells_differ: bool) -> Settings:
-        """Return settings that fit one family, beside the one that richer families start from.
+        """Return settings that fit one family, beside the one that richer families start from; curves from any of them.
 
         Examples
         --------
@@ -104,9 +102,10 @@ class Settings:
         (('bias',), ('temperature_bias', 'vector'))
         """
         simple = family in ("none", "temperature", "bias")
+        some = (family,) if simple else ("temperature_bias", family)
         return replace(
             self,
-            families=(family,) if simple else ("temperature_bias", family),
+            families=self.families if family == "curves" else some,
             cell_entries=self.cell_entries if cells_differ else 0,
         )
 

@@ -125,7 +125,7 @@ def cell_candidates(rows: FoldedRows, base: Entry, n_cells: int, settings: Setti
     groups = sums(rows, q, slopes, n_cells)
     where = (rows.cells, fold_of(rows))
     nothing = np.zeros(1 + q.shape[1])
-    for steep in (False, True) if base.name != "isotonic" else (False,):
+    for steep in (False, True) if base.name != "curves" else (False,):
         for ridge in settings.cell_ridges:
             shrinkage = Shrinkage(ridge, steep)
             params = groups.step(shrinkage, nothing, leave_out=True)

@@ -10,6 +10,13 @@ from typing import Any
 import numpy as np
 
 from metricfit.commands.arguments import kinds
+from metricfit.commands.arguments.capacity import (
+    add_at_most,
+    capacity_of,
+    decided_together,
+    in_words,
+    told_of,
+)
 from metricfit.commands.arguments.outputs import (
     add_force,
     add_json,
@@ -21,6 +28,7 @@ from metricfit.commands.arguments.outputs import (
 from metricfit.commands.arguments.parser import Parser
 from metricfit.commands.arguments.policy import add_policy, load_policy
 from metricfit.commands.arguments.rows import add_scores, reading, score_table
+from metricfit.commands.arguments.shares import note_of_shift
 from metricfit.commands.errors import DONE, DataError, UsageError, blamed_on
 from metricfit.commands.terminal import as_json, summary
 from metricfit.commands.terminal.interrupt import kept
@@ -63,6 +71,7 @@ def arguments(parser: Parser) -> None:
         action="store_true",
         help="also write the probability of each decision over the mixture; with --randomize never it is 1 or 0",
     )
+    add_at_most(parser)
     add_table(parser)
     add_force(parser)
     add_json(parser)
@@ -79,6 +88,11 @@ def run(options: Namespace) -> int:
     texts = dict(zip(policy.axes.decisions, _texts(policy.axes.decisions), strict=True))
     # One generator for all chunks draws the same numbers as one for all rows would.
     state = np.random.default_rng(options.seed) if options.randomize == "draw" else options.seed
+    capacity = capacity_of(options.at_most, texts, policy, table.n_rows)
+    together = None
+    if capacity:
+        with reading(table.path):
+            together = decided_together(policy, table, capacity, options.key, options.randomize, state)
     counts: Counter[Label] = Counter()
     written = f"{options.out}: "
     with (
@@ -89,7 +103,12 @@ def run(options: Namespace) -> int:
     ):
         for chunk in table.chunks(options.key, list(dict.fromkeys(options.keep)), verbatim):
             with rows_from(chunk.first):
-                columns = _decided(policy, chunk, texts, options, state)
+                if together is None:
+                    made = _decided(policy, chunk, options, state)
+                else:
+                    whole = policy.axes.decision_labels[together.made]
+                    made = whole[chunk.first : chunk.first + len(chunk.proba)]
+                columns = _columns(policy, chunk, made, texts, options)
             taken = [name for name in chunk.kept if name in columns]
             if taken:
                 raise UsageError(
@@ -100,22 +119,35 @@ def run(options: Namespace) -> int:
             counts.update(columns[DECISION].tolist())
     found = {d: counts[text if text in counts else d] for d, text in texts.items()}
     total = sum(found.values())
+    with reading(table.path):
+        note = note_of_shift(policy, table)
     if options.json:
         shares = [{"decision": d, "rows": n, "share": n / max(total, 1)} for d, n in found.items()]
-        as_json.show({"rows": total, "decisions": shares, "out": options.out})
+        limited = {} if together is None else {"capacity": told_of(together, capacity, policy)}
+        noted = {"note": note} if note else {}
+        as_json.show({"rows": total, "decisions": shares, "out": options.out} | limited | noted)
         return DONE
     rows = [["decision", "rows", "share"]]
     rows += [[texts[d], f"{n:,}", f"{n / max(total, 1):.1%}"] for d, n in found.items()]
-    show(f"{count(total, 'row')} of {options.scores} decided, written to {options.out}", summary.table(rows))
+    show(
+        f"{count(total, 'row')} of {options.scores} decided, written to {options.out}",
+        summary.table(rows),
+        "" if together is None else in_words(told_of(together, capacity, policy)),
+        note,
+    )
     return DONE
 
 
-def _decided(
-    policy: Policy, chunk: Arrays, texts: dict[Label, str], options: Namespace, state: Any
-) -> dict[str, Any]:
-    """Return the output columns of some rows."""
+def _decided(policy: Policy, chunk: Arrays, options: Namespace, state: Any) -> Any:
+    """Return the decisions of some rows."""
     key = None if chunk.key is None else keys_of(chunk.key, f"--key {options.key}")
-    made = policy.decide(chunk.proba, chunk.attributes, options.randomize, state, key)
+    return policy.decide(chunk.proba, chunk.attributes, options.randomize, state, key)
+
+
+def _columns(
+    policy: Policy, chunk: Arrays, made: Any, texts: dict[Label, str], options: Namespace
+) -> dict[str, Any]:
+    """Return the output columns of some rows, given their decisions."""
     chances = _chances(policy, chunk, made, options.randomize) if options.with_probabilities else None
     # A column of a table has one type; a policy may decide 0, 1 or "review".
     made = np.array([texts[d] for d in made.tolist()], dtype=str) if made.dtype == object else made

@@ -11,6 +11,7 @@ BROKEN = 1
 USAGE = 2
 INFEASIBLE = 3
 BAD_DATA = 4
+ALARM = 5
 
 
 class CommandError(Exception):

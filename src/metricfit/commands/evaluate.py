@@ -12,6 +12,7 @@ import numpy as np
 from metricfit.commands.arguments.outputs import add_json
 from metricfit.commands.arguments.policy import add_policy, load_policy
 from metricfit.commands.arguments.rows import add_attributes, add_labelled, add_scores, reading, score_table
+from metricfit.commands.arguments.shares import note_of_shift
 from metricfit.commands.errors import BROKEN, DONE, UsageError, blamed_on_text
 from metricfit.commands.terminal import as_json, summary
 from metricfit.commands.terminal.printing import show
@@ -20,7 +21,12 @@ from metricfit.data.axes import Axes
 from metricfit.intervals import Evidence
 from metricfit.messages import count, rows_from
 from metricfit.metrics import Constraint, Metric, parse
-from metricfit.metrics.verdicts import (
+from metricfit.oracles.files.scores import Arrays
+from metricfit.policy import Policy
+from metricfit.policy.evaluation import check_names, evidence_of, joined, tabulated
+from metricfit.policy.provenance import asked
+from metricfit.types import FloatArray
+from metricfit.verdicts import (
     LIKELY_VIOLATED,
     MET,
     OPEN,
@@ -29,11 +35,6 @@ from metricfit.metrics.verdicts import (
     on_these_rows,
     spelt_out,
 )
-from metricfit.oracles.files.scores import Arrays
-from metricfit.policy import Policy
-from metricfit.policy.evaluation import check_names, evidence_of, joined, tabulated
-from metricfit.policy.provenance import asked
-from metricfit.types import FloatArray
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -97,8 +98,10 @@ def run(options: Namespace) -> int:
         with reading(options.scores):
             frame = tabulated(seen, metrics, options.by)
         limits = _limits(frame, given)
+    with reading(options.scores):
+        note = note_of_shift(policy, table)
     if options.json:
-        document = {"policy": options.policy, "rows": table.n_rows}
+        document = {"policy": options.policy, "rows": table.n_rows, **({"note": note} if note else {})}
         document["metrics"] = [] if frame is None else frame.to_dict("records")
         document["limits"] = [limit.document() for limit in limits]
         argmax = None if before is None else before.confusion
@@ -110,6 +113,7 @@ def run(options: Namespace) -> int:
             "" if before is None else summary.rates_table([("", before.confusion, seen.confusion)]),
             summary.other_decisions(seen.confusion),
             "" if frame is None else _table(frame, limits),
+            note,
         )
     return BROKEN if any(limit.verdict == LIKELY_VIOLATED for limit in limits) else DONE
 

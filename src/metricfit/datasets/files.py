@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from metricfit.datasets import openml
 from metricfit.datasets.registry import FILES, GROUP_NAMES
+from metricfit.datasets.sources import RECIPES
 from metricfit.exceptions import DatasetError
 from metricfit.messages import unknown
 
@@ -174,7 +175,11 @@ def _from_openml(name: str, place: str | os.PathLike[str] | None) -> Dataset:
     looked = (
         f"{FOLDER_VARIABLE} is not set" if place is None else f"{FOLDER_VARIABLE}={place!r} has no {name}.npz"
     )
-    move = f"Set {FOLDER_VARIABLE} to the folder that holds {name}.npz, or give folder=."
+    move = (
+        f"Run 'metricfit datasets build FOLDER', which makes {name}.npz, and set {FOLDER_VARIABLE} to the folder."
+        if name in RECIPES
+        else f"Set {FOLDER_VARIABLE} to the folder that holds {name}.npz, or give folder=."
+    )
     if name not in openml.RECIPES:
         raise DatasetError(
             f"{name} was not found: {looked}, and OpenML does not have it in this form. {move}"

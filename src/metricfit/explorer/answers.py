@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from metricfit.data.confusion import Confusion
+from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.explorer.asked import Asked
 from metricfit.metrics import Constraint, coverage, precision, recall
+from metricfit.oracles.base import Counting
 from metricfit.problem import Problem
 from metricfit.report import words
+from metricfit.report.page.made import optimize_call
 from metricfit.result import Result
 from metricfit.result.groups import group_values
 from metricfit.tradeoff import Frontier
@@ -30,6 +33,8 @@ def of_result(
     problem = asked.problem
     return {
         **_problem(asked),
+        "counted": result.counting,
+        "choice": result.choice,
         "status": result.status,
         "feasible": result.feasible,
         **({"message": ""} if result.feasible else _broken(asked, result)),
@@ -57,7 +62,7 @@ def of_result(
                 "holds": record.kept,
                 "verdict": record.verdict,
                 "price": number(record.price),
-                "price_words": words.price_in_words(problem, constraint, record, asked.kind == "labels"),
+                "price_words": words.price_in_words(problem, constraint, record, result.counting == "labels"),
             }
             for record, constraint in zip(result.constraints, problem.constraints, strict=True)
         ],
@@ -141,8 +146,25 @@ def of_frontier(front: Frontier) -> dict[str, Any]:
         "words": words.named(traded.metric, short=True),
         "objective_words": words.named(front.problem.objective, short=True),
         "sense": traded.sense,
+        "direction": "maximize" if front.problem.sign < 0 else "minimize",
         "points": points,
     }
+
+
+def code(problem: Problem, counting: Counting, rows: Rows) -> str:
+    """Return the code that finds a policy again, with what its variables are."""
+    axes, more = rows.axes, []
+    told = [
+        f"# proba: probabilities, an array of {len(rows):,} rows with a column for each of {list(axes.classes)!r}",
+        "# y: the class of each row",
+    ]
+    if axes.cells.names:
+        told.append(f"# data: a frame of the same rows with the columns {list(axes.cells.names)!r}")
+    if rows.weights is not None:
+        told.append("# weights: how much each row counts")
+        more.append("sample_weight=weights")
+    call = optimize_call(problem, counting, axes, more)
+    return "\n".join([*told, "", call, 'result.policy.save("policy.json")', ""])
 
 
 def number(value: float) -> float | None:
@@ -162,7 +184,6 @@ def _problem(asked: Asked) -> dict[str, Any]:
         "objective": str(problem.objective),
         "objective_words": words.named(problem.objective, short=True),
         "direction": "maximize" if problem.sign < 0 else "minimize",
-        "counted": asked.kind,
     }
 
 

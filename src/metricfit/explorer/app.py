@@ -12,7 +12,7 @@ import anyio
 from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -26,7 +26,6 @@ from metricfit.explorer.workbench import Workbench
 from metricfit.metrics import Constraint
 from metricfit.policy import file as policy_file
 from metricfit.problem import Problem
-from metricfit.report.page.made import optimize_call
 from metricfit.tradeoff.levels import rounded
 
 PAGE = files("metricfit.explorer") / "page"
@@ -57,8 +56,8 @@ class Application:
             Route("/", self._page),
             Route("/page/{name}", self._file),
             Route("/api/setup", self._setup),
+            Route("/api/progress", self._progress),
             Route("/api/read", self._read, methods=["POST"]),
-            Route("/api/code", self._code, methods=["POST"]),
             *(
                 Route(f"/api/{name}", self._working(work, kind), methods=["POST"])
                 for name, work, kind in self._works()
@@ -67,8 +66,10 @@ class Application:
         errors: Any = {
             BadRequest: _bad_request,
             Superseded: _superseded,
+            ClientDisconnect: _superseded,
             ImportError: _missing,
             ValueError: _unsolvable,
+            Exception: _broken,
         }
         return Guard(Starlette(routes=routes, exception_handlers=errors), port, token)
 
@@ -76,6 +77,7 @@ class Application:
         return [
             ("solve", self._solve, "solve"),
             ("frontier", self._frontier, "frontier"),
+            ("code", self._code, "download"),
             ("policy", self._policy, "download"),
             ("report", self._report, "download"),
         ]
@@ -145,16 +147,14 @@ class Application:
             }
         )
 
-    async def _code(self, request: Request) -> Response:
-        asked, axes = self._asked(await _body(request)), self.bench.rows.axes
-        call = optimize_call(asked.problem, asked.kind, axes)
-        text = f'{call}\nresult.policy.save("policy.json")\n'
-        return _download(text.encode(), "policy.py", "text/x-python")
+    async def _progress(self, request: Request) -> Response:
+        """Return how far the newest slider's solve is."""
+        return JSONResponse({"words": self.turns.progress})
 
     # Answers that solve, in a thread
 
     def _asked(self, body: Any) -> Asked:
-        return Asked.of(body, self.bench.rows.axes, self.bench.kind)
+        return self.bench.limited(Asked.of(body, self.bench.rows.axes, self.bench.kind))
 
     def _solve(self, body: Any, turn: Turn) -> Any:
         asked = self._asked(body)
@@ -162,7 +162,8 @@ class Application:
             result = self.bench.solved(asked, turn)
         except InfeasibleError as error:
             return answers.of_infeasible(asked, error)
-        return answers.of_result(asked, result, self.bench.baseline(asked.kind), self.bench.notes(asked))
+        before = self.bench.baseline(self.bench.chosen(asked, turn).counting)
+        return answers.of_result(asked, result, before, self.bench.notes(asked))
 
     def _frontier(self, body: Any, turn: Turn) -> Any:
         asked = self._asked(body)
@@ -171,6 +172,11 @@ class Application:
         except InfeasibleError as error:
             return {"points": [], "message": str(error)}
         return answers.of_frontier(front)
+
+    def _code(self, body: Any, turn: Turn) -> Any:
+        asked = self._asked(body)
+        text = answers.code(asked.problem, self.bench.chosen(asked, turn).counting, self.bench.rows)
+        return _download(text.encode(), "policy.py", "text/x-python")
 
     def _policy(self, body: Any, turn: Turn) -> Any:
         result = self.bench.finished(self._asked(body), turn)
@@ -237,8 +243,19 @@ async def _superseded(request: Request, error: Exception) -> Response:
 
 
 async def _missing(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, 501)
+    return JSONResponse({"error": _sentence(error)}, 501)
 
 
 async def _unsolvable(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, 422)
+    return JSONResponse({"error": _sentence(error)}, 422)
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    """Tell the page of an error of ours; the server prints it, too."""
+    text = f"an internal error, which is printed where the explorer was started: {_sentence(error)}"
+    return JSONResponse({"error": text}, 500)
+
+
+def _sentence(error: Exception) -> str:
+    """Return the message of an error, or its kind if it has none."""
+    return str(error) or f"it could not be solved ({type(error).__name__}); choose another metric or limit"

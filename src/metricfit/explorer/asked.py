@@ -18,7 +18,8 @@ from metricfit.oracles.base import Counting
 from metricfit.problem import Problem
 
 MOST_CONSTRAINTS = 50
-MOST_LEVELS = 200
+# Levels of a curve: each is solved, and the policy that is shown is added to them.
+LEVELS, MOST_LEVELS = 17, 200
 FIELDS = {"objective", "constraints", "counting", "expect", "trade", "levels"}
 
 
@@ -99,7 +100,7 @@ def traded_place(body: Mapping[str, Any], asked: Asked) -> int:
 
 def levels_of(body: Mapping[str, Any]) -> int:
     """Return how many levels a curve has."""
-    return _whole({"levels": 25} | dict(body), "levels", 2, MOST_LEVELS)
+    return _whole({"levels": LEVELS} | dict(body), "levels", 2, MOST_LEVELS)
 
 
 def _whole(body: Mapping[str, Any], name: str, low: int, high: int) -> int:

@@ -47,9 +47,9 @@ def explore(
         As in `optimize`; arrays in memory.
     objective, constraints
         The initial problem of the page.
-    counting : {"calibrated", "labels", "model"}, default="calibrated"
-        How rows are counted at first; the page can change it. Unlike in `optimize`, the default is calibrated
-        probabilities, because sliders need values that are smooth and monotone in every limit, and fast solves.
+    counting : {"auto", "calibrated", "labels", "model"}
+        How rows are counted at first; the page can change it. "auto" chooses as `optimize` does, once for limits on the
+        same metrics, so that values can be compared while sliders move.
     port : int
         The port; 0 for a free one.
     open_browser : bool

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Literal
 
+from metricfit.methods import Record
+
 #: A slider's solve ends all others that can be asked for again, a curve ends older curves, a download ends nothing.
 Job = Literal["solve", "frontier", "download"]
 ENDS: dict[Job, tuple[Job, ...]] = {
@@ -25,11 +27,11 @@ class Turn:
 
     Examples
     --------
-    >>> turn = Turns().next("solve")
-    >>> turn.callback(None)
-    False
+    >>> turn, record = Turns().next("solve"), Record(calls=3, seconds=0.1, value=0.5, bound=0.6, violation=0.0)
+    >>> turn.callback(record), turn.words
+    (False, '0.5000 after 3 calls')
     >>> turn.end()
-    >>> turn.callback(None)
+    >>> turn.callback(record)
     Traceback (most recent call last):
         ...
     metricfit.explorer.turns.Superseded
@@ -37,6 +39,8 @@ class Turn:
 
     def __init__(self, kind: Job, lock: Any) -> None:
         self.kind, self._lock, self._ended = kind, lock, False
+        #: How far the solve is, in words.
+        self.words = ""
 
     def end(self) -> None:
         """Let the solve stop at its next step: its answer is not wanted any more."""
@@ -48,10 +52,11 @@ class Turn:
             raise Superseded
 
     @property
-    def callback(self) -> Callable[[object], bool]:
+    def callback(self) -> Callable[[Record], bool]:
         """What a solve calls after each step."""
 
-        def step(record: object) -> bool:
+        def step(record: Record) -> bool:
+            self.words = f"{record.value:.4f} after {record.calls} calls"
             self.check()
             return False
 
@@ -92,6 +97,13 @@ class Turns:
                     other.end()
             self._waiting = [*(other for other in self._waiting if other.kind not in ENDS[kind]), turn]
         return turn
+
+    @property
+    def progress(self) -> str:
+        """How far the newest slider's solve is, in words."""
+        with self._giving:
+            solving = [turn for turn in self._waiting if turn.kind == "solve"]
+        return solving[-1].words if solving else ""
 
     def done(self, turn: Turn) -> None:
         """Forget a turn whose answer was given."""

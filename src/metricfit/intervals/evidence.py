@@ -111,19 +111,40 @@ def _merged(
     axes: Axes, cells: IntArray, labels: IntArray, chances: FloatArray, mass: FloatArray, squares: FloatArray
 ) -> Evidence:
     """Return evidence in which rows that are alike are one pattern."""
-    wide = np.ascontiguousarray(chances, dtype=np.float64) + 0.0  # -0.0 and 0.0 have different bits
-    if not len(wide):
+    if not len(chances):
         raise ValueError("there are no rows to judge decisions by; give at least one labelled row")
-    told = wide.view(np.dtype((np.void, wide.itemsize * wide.shape[1]))).ravel()
-    pattern = np.unique(told, return_inverse=True)[1].reshape(-1)
+    pattern, distinct = _patterns(np.asarray(chances, dtype=np.float64))
     key = (pattern * axes.shape[0] + cells) * axes.n + labels
-    _, first, place = np.unique(key, return_index=True, return_inverse=True)
-    place = place.reshape(-1)
-    return Evidence(
-        axes,
-        cells[first],
-        labels[first],
-        wide[first],
-        np.asarray(np.bincount(place, mass, len(first)), float),
-        np.asarray(np.bincount(place, squares, len(first)), float),
-    )
+    found, place = _codes(key, len(distinct) * axes.shape[0] * axes.n)
+    rest, labels = np.divmod(found, axes.n)
+    pattern, cells = np.divmod(rest, axes.shape[0])
+    sums = (np.asarray(np.bincount(place, each, len(found)), float) for each in (mass, squares))
+    return Evidence(axes, cells, labels, distinct[pattern], *sums)
+
+
+def _patterns(chances: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return a code for each row of chances, and the rows that the codes stand for.
+
+    Nearly all rows get one decision for sure. These are told apart by it, and only the others are sorted.
+    """
+    rows, size = chances.shape
+    sure, made = np.divmod(np.flatnonzero(chances == 1), size)
+    if len(sure) == rows:
+        return made, np.eye(size)
+    pattern = np.full(rows, -1)
+    pattern[sure] = made
+    mixed = np.flatnonzero(pattern < 0)
+    wide = np.ascontiguousarray(chances[mixed]) + 0.0  # -0.0 and 0.0 have different bits
+    told = wide.view(np.dtype((np.void, wide.itemsize * size))).ravel()
+    _, first, place = np.unique(told, return_index=True, return_inverse=True)
+    pattern[mixed] = size + place.reshape(-1)
+    return pattern, np.concatenate([np.eye(size), wide[first]])
+
+
+def _codes(key: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """Return the distinct keys, all below ``size``, in order, and where each key stands among them."""
+    if size > 4 * len(key):
+        found, place = np.unique(key, return_inverse=True)
+        return found, place.reshape(-1)
+    seen = np.bincount(key, minlength=size) > 0
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Literal
 
 from metricfit.kernels.settings import TUNED
@@ -26,7 +27,8 @@ class Repeated:
     """Small work that one process does again and again.
 
     A single small job does not gain what loading numba costs. Once NumPy has computed for about as long as loading
-    takes, loading pays. Twins must agree bit for bit, or answers would depend on what was computed before.
+    takes, loading pays; and where the module of the compiled twins was loaded for larger work, nothing is left to pay.
+    Twins must agree bit for bit, or answers would depend on what was computed before.
 
     Examples
     --------
@@ -35,13 +37,13 @@ class Repeated:
     (True, False)
     """
 
-    def __init__(self, most: int, loading: int) -> None:
-        self.most, self.loading, self.done = most, loading, 0
+    def __init__(self, most: int, loading: int, twins: str = "") -> None:
+        self.most, self.loading, self.twins, self.done = most, loading, twins, 0
 
     @property
     def loaded(self) -> bool:
-        """Whether so much was done that numba is loaded for it."""
-        return self.done > self.loading
+        """Whether the compiled twins are loaded, or so much was done that they are worth it."""
+        return self.done > self.loading or self.twins in sys.modules
 
     def in_numpy(self, engine: Engine, work: int) -> bool:
         """Whether NumPy computes: as `in_numpy`, until it has done so for ``loading``."""
@@ -49,4 +51,4 @@ class Repeated:
         return in_numpy(engine, work, -1 if self.loaded else self.most)
 
 
-SCANS = Repeated(TUNED.numpy_rows, TUNED.loading_rows)
+SCANS = Repeated(TUNED.numpy_rows, TUNED.loading_rows, "metricfit.kernels._scan_jit")

@@ -36,10 +36,10 @@ class Method(ABC):
     A method declares what it can do; "auto", the docs and the error messages read these declarations. ``accepts``
     lists the curvatures that a minimised objective may have, ``needs_smooth`` says whether it must have a gradient,
     ``constrained`` whether there may be convex constraints, ``nonconvex`` whether there may be any others. ``proves``
-    says that with an exact oracle the bound converges to the value, ``counts`` whether rows count by their calibrated
-    probabilities or by their labels unless the user says it, ``step_option`` names the option that sets the size of its
-    steps. ``as_published`` is an option of the paper's methods: take only the paper's steps, and return the last
-    iterate rather than the best one seen.
+    says that with an exact oracle the bound converges to the value, ``step_option`` names the option that sets the size
+    of its steps. A method may also choose, by its options, ``counts``: whether rows count by their calibrated
+    probabilities or by their labels unless the user says it, and ``best_seen``: whether the answer is the best iterate
+    seen, or what `finish` makes of the last one.
     """
 
     name: ClassVar[str]
@@ -49,10 +49,10 @@ class Method(ABC):
     constrained: ClassVar[bool] = False
     nonconvex: ClassVar[bool] = False
     proves: ClassVar[bool] = False
-    counts: ClassVar[Literal["calibrated", "labels"]] = "calibrated"
     step_option: ClassVar[str | None] = None
     default_calls: ClassVar[int] = 1000
-    as_published: bool = False
+    counts: Literal["calibrated", "labels"] = "calibrated"
+    best_seen: bool = True
 
     @abstractmethod
     def steps(self, program: Program, walk: Walk) -> Iterator[Iterate]:

@@ -10,7 +10,7 @@ import numpy as np
 from metricfit.data.layout import shape_of
 from metricfit.functions.curvature import Curvature
 from metricfit.methods.base import Iterate, Walk, better
-from metricfit.methods.dual.pruning import Pruned
+from metricfit.methods.dual.paper_method import PaperMethod
 from metricfit.problem import Program
 from metricfit.types import FloatArray
 
@@ -19,7 +19,7 @@ MOST_FREE = 3
 BATCH = 64
 
 
-class Grid(Pruned):
+class Grid(PaperMethod):
     r"""Try the rules :math:`\arg\max_j w_j p_j(x)` for all weights on a grid and keep the best.
 
     Each cell has its own weights, of which one is fixed, so that A cells and k decisions leave

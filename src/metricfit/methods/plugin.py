@@ -24,7 +24,7 @@ class Plugin(Method):
     >>> data = mf.datasets.make_fraud_triage(n_rows=2000, random_state=0)
     >>> plain = mf.optimize(data.proba, data.y, "g_mean", method=mf.methods.Plugin())
     >>> balanced = mf.optimize(data.proba, data.y, "g_mean", method=mf.methods.Plugin(balanced=True))
-    >>> best = mf.optimize(data.proba, data.y, "g_mean")
+    >>> best = mf.optimize(data.proba, data.y, "g_mean", counting="labels")
     >>> plain.value < balanced.value < best.value
     True
     """

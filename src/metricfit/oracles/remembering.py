@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-import numpy as np
-
 from metricfit.data.layout import Layout
 from metricfit.data.rows import Rows
 from metricfit.kernels.scan import Scan
 from metricfit.oracles.base import Counting, OracleBase, Vertex
-from metricfit.types import FloatArray
+from metricfit.types import FloatArray, IntArray
 
 
 class Remembering(OracleBase):
@@ -46,10 +44,13 @@ class Remembering(OracleBase):
         self.counting, self.calibration, self.report = oracle.counting, oracle.calibration, oracle.report
         self.costly = oracle.costly
         self._known: dict[tuple[str, bytes], Vertex] = {}
-        self._tensors: dict[tuple[str, bytes], FloatArray] = {}
         self._ways: dict[Counting, Remembering] = {}
-        self._taken = 0
         self.passes = 0
+
+    @property
+    def class_counts(self) -> IntArray:
+        """The number of rows of each class in each cell."""
+        return self.oracle.class_counts
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
         """Return the best rule for a loss."""
@@ -81,8 +82,8 @@ class Remembering(OracleBase):
         return self.oracle.scan(loss, layout)
 
     def inmost(self) -> OracleBase:
-        """Return the oracle that is asked."""
-        return self.oracle
+        """Return the oracle that reads the rows."""
+        return self.oracle.inmost()
 
     def by(self, counting: Counting) -> OracleBase:
         """Return the oracle that counts the same rows in another way, and remembers answers too."""
@@ -115,26 +116,3 @@ class Remembering(OracleBase):
     def _calibrated(self) -> OracleBase | None:
         calibrated = self.oracle.calibrated()
         return None if calibrated is None else Remembering(calibrated)
-
-    def mixed(self, vertices: Sequence[Vertex], weights: FloatArray, layout: Layout) -> FloatArray:
-        """Return the full confusion tensor of a mixture (cells, rules) of vertices, each of which is counted once."""
-        total: FloatArray = np.zeros(self.axes.shape)
-        for t in np.flatnonzero(weights.any(axis=0)).tolist():
-            total += weights[:, t, None, None] * self._tensor(vertices[t], layout)
-        return total / total.sum()
-
-    def _tensor(self, vertex: Vertex, layout: Layout) -> FloatArray:
-        if layout == "full":
-            return vertex.statistic
-        key = (layout, vertex.loss.tobytes())
-        if key not in self._tensors:
-            alone = np.ones((len(self.axes.cells), 1))
-            self._tensors[key] = self.oracle.confusion(vertex.loss[None], alone, layout)
-            self.passes += 1
-        return self._tensors[key]
-
-    def take_new(self, layout: Layout) -> list[Vertex]:
-        """Return the rules of a layout that were asked for since the last time."""
-        new = [vertex for (kind, _), vertex in list(self._known.items())[self._taken :] if kind == layout]
-        self._taken = len(self._known)
-        return new

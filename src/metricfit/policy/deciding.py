@@ -17,8 +17,11 @@ from metricfit.kernels import counting as kernels
 from metricfit.kernels.engine import Engine
 from metricfit.kernels.settings import TUNED, Settings
 from metricfit.policy.mixture import Table
-from metricfit.policy.row_hash import UInt64Array
+from metricfit.policy.row_hash import UInt64Array, uniform, uniform_of_keys
 from metricfit.types import FloatArray, IntArray
+
+# The salt of the numbers by which ties between rows are broken; another one than that of the rules, by default 0.
+TIES = 0x7469
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +48,8 @@ class RuleBook:
     table: Table
     calibration: Calibration | None
 
-    def decisions(
-        self,
-        rows: FloatArray,
-        cell: IntArray,
-        randomize: str,
-        random_state: Any,
-        words: UInt64Array | None,
-    ) -> IntArray:
-        """Return the decision of each row as an index; see `Policy.decide`."""
-        rule = self.table.start[cell] + self.table.rule_of(rows, cell, randomize, random_state, words)
-        return self.made_by(rows, cell, rule)
-
-    def made_by(self, rows: FloatArray, cell: IntArray, rule: IntArray) -> IntArray:
-        """Return the decision of each row under a given rule, a place among the rules of all cells."""
+    def decisions(self, rows: FloatArray, cell: IntArray, rule: IntArray) -> IntArray:
+        """Return the decision of each row by its rule, as an index."""
         if self.calibration is None:
             return self._applied(rows, rule)
         made: IntArray = np.empty(len(rows), dtype=np.intp)
@@ -92,6 +83,49 @@ class RuleBook:
         for block in blocks:
             kernels.decide(rows[block], codes[block], self.losses, self.axes.match, out=made[block], **how)
         return made
+
+
+@dataclass(frozen=True, eq=False)
+class RuledRows:
+    """Rows of a batch, each with the rule that it has got; see `Policy.decide`.
+
+    ``places`` says which rows of the batch they are, ``words`` are their keys if they have any.
+    """
+
+    book: RuleBook
+    places: Any
+    rows: FloatArray
+    cell: IntArray
+    rule: IntArray
+    words: UInt64Array | None
+
+    def decisions(self) -> IntArray:
+        """Return the decision of each row by its rule, as an index."""
+        return self.book.decisions(self.rows, self.cell, self.rule)
+
+    def ties(self) -> FloatArray:
+        """Return a number for each row that depends on the row alone, by which ties between rows are broken."""
+        if self.words is not None:
+            return uniform_of_keys(self.words, TIES)
+        return uniform(self.rows, self.cell, self.book.table.keys, TIES)
+
+    def regrets(self, block: slice, some: IntArray, own: IntArray) -> FloatArray:
+        """Return by how much each decision costs some rows of a block more than their own, by their rules' losses."""
+        book = self.book
+        rows, cell = self.rows[block][some], self.cell[block][some]
+        rows = rows if book.calibration is None else book.calibration(rows, cell)
+        losses = book.losses[self.rule[block][some]]
+        costs = np.zeros((len(rows), book.axes.k))
+        # Class by class: the sums of a matrix product depend, in the last bit, on the other rows of the block.
+        if book.layout == "diagonal":
+            named = np.flatnonzero(book.axes.match >= 0)
+            costs[:, named] = rows[:, book.axes.match[named]] * losses[:, 0, named]
+            costs += losses[:, 1]
+        else:
+            for i in range(book.axes.n):
+                costs += rows[:, i, None] * losses[:, i]
+        costs -= np.take_along_axis(costs, own[:, None], axis=1)
+        return np.maximum(costs, 0.0)  # the kernel may add in another order
 
 
 def engine_for(work: int, settings: Settings = TUNED) -> Engine:

@@ -11,23 +11,34 @@ from metricfit.calibration import Calibration
 from metricfit.data.axes import Axes
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import brief, some
+from metricfit.policy.at_fit import AtFit
 from metricfit.policy.mixture import Rule
 
 FORMAT = "metricfit.policy"
 
 
 # Version 2 adds the calibration, the provenance, the policy for values not seen in fit, and whether it is blind.
-VERSION = 2
+# Version 3 adds what rows were like at fit.
+VERSION = 3
 
 
 KEYS_1 = ("format", "version", "metricfit", "classes", "decisions", "attributes", "layout", "cells")
 
 
-KEYS = (*KEYS_1, "calibration", "provenance", "overall", "blind")
+KEYS_2 = (*KEYS_1, "calibration", "provenance", "overall", "blind")
 
 
-# The values of these entries for a file of version 1.
-ADDED: dict[str, Any] = {"calibration": None, "provenance": {}, "overall": None, "blind": False}
+KEYS = (*KEYS_2, "at_fit")
+
+
+# The values of the entries that files of older versions lack.
+ADDED: dict[str, Any] = {
+    "calibration": None,
+    "provenance": {},
+    "overall": None,
+    "blind": False,
+    "at_fit": None,
+}
 
 
 # The largest provenance, in characters of JSON.
@@ -42,6 +53,7 @@ def document_of(
     calibration: Calibration | None = None,
     provenance: Mapping[str, Any] | None = None,
     overall: Mapping[str, Any] | None = None,
+    at_fit: AtFit | None = None,
 ) -> dict[str, Any]:
     """Return the parts of a policy as plain lists, numbers and strings; `parts_of` is the way back."""
     cells = [
@@ -63,6 +75,7 @@ def document_of(
         "provenance": dict(provenance or {}),
         "overall": None if overall is None else dict(overall),
         "blind": seen is not axes,
+        "at_fit": None if at_fit is None else at_fit.to_dict(),
     }
 
 
@@ -96,6 +109,7 @@ class Parts(NamedTuple):
     provenance: dict[str, Any]
     overall: dict[str, Any] | None
     blind: bool
+    at_fit: AtFit | None
 
 
 def parts_of(document: Any) -> Parts:
@@ -106,10 +120,10 @@ def parts_of(document: Any) -> Parts:
     plain = (str, int, float, bool)
     if type(document) is dict:
         check_version(document)
-    if type(document) is dict and document["version"] == 1:
-        fields(document, "the document", KEYS_1)
-        document = {**document, **ADDED}
-    *_, classes, decisions, attributes, layout, cells, entry, provenance, overall, blind = fields(
+    if type(document) is dict and document["version"] < VERSION:
+        fields(document, "the document", KEYS_1 if document["version"] == 1 else KEYS_2)
+        document = {**ADDED, **document}
+    *_, classes, decisions, attributes, layout, cells, entry, provenance, overall, blind, at_fit = fields(
         document, "the document", KEYS
     )
     names, values = fields(attributes, '"attributes"', ("names", "values"))
@@ -148,6 +162,7 @@ def parts_of(document: Any) -> Parts:
         provenance,
         overall,
         blind,
+        None if at_fit is None else AtFit.from_dict(at_fit, len(classes), len(decisions)),
     )
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from metricfit.data.validation import check_proba
 from metricfit.exceptions import PolicyFileError
 from metricfit.messages import count, unknown
 from metricfit.policy import file as policy_file
-from metricfit.policy.deciding import RuleBook
+from metricfit.policy.at_fit import AtFit
+from metricfit.policy.capacity import Capped, capped
+from metricfit.policy.deciding import RuleBook, RuledRows
 from metricfit.policy.document import check_provenance, document_of, parts_of
 from metricfit.policy.export import DeterministicRule, Exportable
 from metricfit.policy.mixture import RANDOMIZE, Rule, Table, losses_for, shares_of, singles_of
@@ -29,6 +31,9 @@ from metricfit.policy.row_hash import cell_keys, key_words
 from metricfit.policy.thresholds import Threshold, thresholds_of
 from metricfit.policy.wording import in_words, of_single
 from metricfit.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from metricfit.trust.monitoring.monitor import Monitor
 
 __all__ = ["Policy", "PolicyFileError", "Rule"]
 
@@ -60,6 +65,8 @@ class Policy(Exportable):
     overall : Policy, optional
         A policy without attributes that decides rows whose attribute values are in no cell; without it such rows are
         refused.
+    at_fit : AtFit, optional
+        What the tuning rows were like; ignored when policies are compared.
 
     Examples
     --------
@@ -82,6 +89,7 @@ class Policy(Exportable):
     calibration: Calibration | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
     overall: Policy | None = None
+    at_fit: AtFit | None = None
     _losses: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,6 +131,7 @@ class Policy(Exportable):
         randomize: str = "hash",
         random_state: Any = None,
         key: Any = None,
+        capacity: Mapping[Any, int] | None = None,
     ) -> Any:
         """Return a decision for each row.
 
@@ -145,6 +154,11 @@ class Policy(Exportable):
             The rule of a row then depends on its key alone, so a case keeps its rule when its probabilities change.
             This also helps if a model gives many rows the same probabilities, and therefore the same rule. See
             `metricfit.policy.row_hash`.
+        capacity : dict, optional
+            The largest number of rows that may get a decision, such as ``{"review": 200}``, for one or several
+            decisions. It is kept in this batch exactly: if more rows would get the decision, those lose it for which,
+            by the losses of their rules, it matters least, and get the best of the others. Ties are broken by the hash
+            of the row or its key, so the order of the rows does not matter.
 
         Returns
         -------
@@ -156,17 +170,39 @@ class Policy(Exportable):
         >>> axes, zero_one = Axes(("no", "yes")), [[0, 1], [1, 0]]
         >>> Policy(axes, "full", [[Rule(1, zero_one)]]).decide([[0.9, 0.1], [0.5, 0.5]]).tolist()
         ['no', 'yes']
+
+        One "yes" only, for the row that gains most from it:
+
+        >>> policy = Policy(axes, "full", [[Rule(1, zero_one)]])
+        >>> policy.decide([[0.3, 0.7], [0.9, 0.1], [0.2, 0.8]], capacity={"yes": 1}).tolist()
+        ['no', 'no', 'yes']
         """
+        limits = {} if capacity is None else capacity
+        found = self.capped(proba, limits, sensitive_features, randomize, random_state, key)
+        return self.axes.decision_labels[found.made]
+
+    def capped(
+        self,
+        proba: Any,
+        capacity: Mapping[Any, int],
+        sensitive_features: Any = None,
+        randomize: str = "hash",
+        random_state: Any = None,
+        key: Any = None,
+    ) -> Capped:
+        """Return the decisions of `decide` within a capacity, as indices, with those without it and what it costs."""
         if randomize not in RANDOMIZE:
             raise ValueError(unknown("randomize", randomize, RANDOMIZE))
         check_row_order(proba=proba, sensitive_features=sensitive_features, key=key)
         rows = self._checked(proba)
         words = None if key is None else key_words(key, len(rows))
-        made = np.empty(len(rows), dtype=np.intp)
+        parts = []
         for policy, some, cell in self._who_decides(sensitive_features, len(rows)):
             told = None if words is None else words[some]
-            made[some] = policy._rule_book.decisions(rows[some], cell, randomize, random_state, told)
-        return self.axes.decision_labels[made]
+            table = policy._rule_book.table
+            rule = table.start[cell] + table.rule_of(rows[some], cell, randomize, random_state, told)
+            parts.append(RuledRows(policy._rule_book, some, rows[some], cell, rule, told))
+        return capped(parts, capacity, self.axes)
 
     def decision_proba(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
         """Return the probability of each decision for each row, over the mixture of rules.
@@ -193,6 +229,15 @@ class Policy(Exportable):
         made = np.empty((len(rows), self.axes.k))
         for policy, some, cell in self._who_decides(sensitive_features, len(rows)):
             made[some] = policy._rule_book.chances(rows[some], cell)
+        return made
+
+    def calibrated(self, proba: Any, sensitive_features: Any = None) -> FloatArray:
+        """Return the class probabilities of rows after the policy's calibration."""
+        rows = self._checked(proba)
+        made = np.array(rows, dtype=float)
+        for policy, some, cell in self._who_decides(sensitive_features, len(rows)):
+            if policy.calibration is not None:
+                made[some] = policy.calibration(rows[some], cell)
         return made
 
     def chances(self, rows: Rows) -> FloatArray:
@@ -365,6 +410,32 @@ class Policy(Exportable):
 
         return evaluated(self, proba, y, metrics, sensitive_features, sample_weight, by)
 
+    def monitor(self, level: float = 0.95) -> Monitor:
+        """Return a monitor that watches the policy on new rows, batch after batch.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The probability that no alarm is ever false, however often one looks.
+
+        Returns
+        -------
+        Monitor
+
+        Examples
+        --------
+        >>> provenance = {"constraints": ["recall('yes') >= 0.5"]}
+        >>> policy = Policy(Axes(("no", "yes")), "full", [[Rule(1, [[0, 1], [1, 0]])]], provenance=provenance)
+        >>> monitor = policy.monitor()
+        >>> frame = monitor.update([[0.9, 0.1]] * 40, ["yes"] * 40)
+        >>> monitor.alarms[0].told
+        'it is below 0.5'
+        """
+        # It needs claims and tests of a room above, which deciding does without.
+        from metricfit.trust.monitoring.monitor import Monitor
+
+        return Monitor(self, level)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as a document of plain lists, numbers and strings.
 
@@ -374,7 +445,8 @@ class Policy(Exportable):
         [{'rules': [{'weight': 1.0, 'loss': [[0.0, 1.0], [1.0, 0.0]]}], 'single': 0}]
         """
         parts = (self.axes, self.layout, self.rules, self.single, self.calibration, self.provenance)
-        return document_of(*parts, None if self.overall is None else self.overall.to_dict())
+        overall = None if self.overall is None else self.overall.to_dict()
+        return document_of(*parts, overall, self.at_fit)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Policy:
@@ -403,6 +475,7 @@ class Policy(Exportable):
                 found.calibration,
                 found.provenance,
                 None if found.overall is None else cls.from_dict(found.overall),
+                found.at_fit,
             )
         except (ValueError, OverflowError) as error:
             raise PolicyFileError(f"it does not make sense as a policy: {error}") from error

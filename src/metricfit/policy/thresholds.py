@@ -111,7 +111,7 @@ def thresholds_of(axes: Axes, book: RuleBook, randomize: str) -> list[Threshold]
     place = table.start[cell] + rank
 
     def ask(p: FloatArray, rule: IntArray) -> IntArray:
-        return book.made_by(np.stack([1 - p, p], axis=1), cell[rule], place[rule])
+        return book.decisions(np.stack([1 - p, p], axis=1), cell[rule], place[rule])
 
     found = changes(ask, cell.size)
     named = np.flatnonzero(axes.match == 1)

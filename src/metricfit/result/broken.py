@@ -16,8 +16,10 @@ def why_broken(result: Result) -> str:
     lost = [f"{r.name}, violated by {r.violation:.3g}" for r in result.constraints if not r.kept]
     if not lost:
         return ""
-    moves = ["loosen a limit (mf.frontier shows what each level allows)"]
-    if result.method != "column_generation":
-        moves.append("use method='auto'" if result.counting != "labels" else "use counting='calibrated'")
-    ended = f"the search ended by itself, so more time does not help: {', or '.join(moves)}"
-    return f"the policy does not keep {'; '.join(lost)}: {NEXT.get(result.status, ended)}"
+    other = "method='auto'" if result.counting != "labels" else "counting='calibrated'"
+    instead = "" if result.method == "column_generation" else f", or use {other}"
+    ended = (
+        "the search ended by itself, so more time does not help: loosen a limit (mf.frontier shows what each level "
+        "allows)"
+    )
+    return f"the policy does not keep {'; '.join(lost)}: {NEXT.get(result.status, ended)}{instead}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,20 +12,21 @@ import numpy as np
 
 from metricfit.calibration import Report
 from metricfit.data.confusion import Confusion
-from metricfit.messages import count
+from metricfit.messages import brief, count
 from metricfit.methods.base import Record, Status
 from metricfit.metrics import Metric, accuracy
 from metricfit.metrics.few_rows import ThinRate
-from metricfit.metrics.verdicts import spelt_out
 from metricfit.policy import Policy
 from metricfit.policy.provenance import plain, shortened
 from metricfit.policy.wording import in_words
 from metricfit.problem import Problem
+from metricfit.result.capacity import CapacityCost, cost_of_capacity
 from metricfit.result.groups import Groups, group_frame
 from metricfit.result.notebook import html
 from metricfit.result.records import Calibrated, ConstraintRecord, Deterministic, Origin
 from metricfit.trust.confidence.confirmation import Confidence
 from metricfit.trust.judgement import Judgement
+from metricfit.verdicts import spelt_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,7 @@ class Result:
         One record per iteration.
     n_oracle_calls : int
     seconds : float
+        Of the whole call, with calibration and the choice of what to count by.
     method : str
     problem : str
         What was solved, in words.
@@ -243,6 +245,85 @@ class Result:
             wanted = [Problem.of(metric).objective for metric in listed]
         distinct = list({str(metric): metric for metric in wanted}.values())
         return group_frame(distinct, over or names, after, self.groups.before, self.groups.counts)
+
+    def adapt(
+        self, proba: Any = None, *, shares: Mapping[Any, float] | None = None, sensitive_features: Any = None
+    ) -> Result:
+        """Return the problem solved again for the class shares of new rows, which need no labels.
+
+        The tuning rows are weighted so that their classes have the new shares, and everything is fitted again on them:
+        calibration, rules, and what to expect on new rows. That is right if only the shares have changed: rows of a
+        class look as before.
+
+        Parameters
+        ----------
+        proba : array-like of shape (N, n), optional
+            Class probabilities of new rows, from which `metricfit.class_shares` estimates the shares.
+        shares : dict, optional
+            The share of each class, if it is known.
+        sensitive_features : frame, array-like or None
+            The attributes of the new rows, if the policy has any.
+
+        Returns
+        -------
+        Result
+
+        Warns
+        -----
+        ShiftWarning
+            If other shares of classes do not explain the scores of the new rows.
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> data = mf.datasets.make_fraud_triage(n_rows=1000, random_state=0)
+        >>> result = mf.optimize(data.proba, data.y, "g_mean", [mf.precision("fraud") >= 0.8], counting="calibrated")
+        >>> new = result.adapt(shares={"chargeback": 0.02, "fraud": 0.08, "legit": 0.86, "suspicious": 0.04})
+        >>> new.feasible, new.policy.at_fit.classes.round(2).tolist()
+        (True, [0.02, 0.08, 0.86, 0.04])
+        """
+        # Solving is a room above this one; users look for it on the result.
+        from metricfit.solving.adapt import adapted
+
+        return adapted(self, proba, shares, sensitive_features)
+
+    def at_capacity(self, capacity: Mapping[Any, int], batch: int, *, random_state: int = 0) -> CapacityCost:
+        """Return what it costs to keep a capacity in every batch, and how often it would be exceeded otherwise.
+
+        Batches are drawn from the tuning rows, with replacement, and decided by `Policy.decide` without the capacity
+        and within it.
+
+        Parameters
+        ----------
+        capacity : dict
+            The largest number of rows of a batch for one or several decisions, such as ``{"review": 200}``.
+        batch : int
+            Rows of a batch: of a day, say.
+        random_state : int, default=0
+            The seed.
+
+        Returns
+        -------
+        CapacityCost
+
+        Examples
+        --------
+        >>> import metricfit as mf
+        >>> data = mf.datasets.make_fraud_triage(n_rows=1000, random_state=0)
+        >>> result = mf.optimize(data.proba, data.y, "g_mean", [mf.coverage("suspicious") <= 0.05])
+        >>> found = result.at_capacity({"suspicious": 25}, batch=500)
+        >>> 0.2 < found.exceeded < 0.8, found.moved < 0.05
+        (True, True)
+        """
+        rows = None if self.origin is None else self.origin.oracle.sample()
+        if rows is None or self.origin is None or not isinstance(self.policy, Policy):
+            raise ValueError(
+                "at_capacity needs the tuning rows and their probabilities; they are not kept in a pickled result, nor "
+                "used by a RetrainOracle. Solve again with rows in memory"
+            )
+        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+            raise ValueError(f"batch must be a whole number of rows >= 1; got {brief(batch)}")
+        return cost_of_capacity(self.origin.problem, self.policy, rows, capacity, batch, random_state)
 
     def __repr__(self) -> str:
         if np.isfinite(self.bound):

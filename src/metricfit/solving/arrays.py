@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -148,7 +149,7 @@ def optimize(
     >>> import numpy as np
     >>> import metricfit as mf
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
-    >>> result = mf.optimize(proba, [0, 0, 1, 1], "g_mean")
+    >>> result = mf.optimize(proba, [0, 0, 1, 1], "g_mean", counting="labels")
     >>> result.value, result.policy.decide(proba).tolist()
     (1.0, [0, 0, 1, 1])
 
@@ -161,7 +162,7 @@ def optimize(
     >>> result.feasible, result.certified, [record.name for record in result.constraints]
     (True, True, ["precision('fraud') >= 0.8", "demographic_parity(over='region') <= 0.05"])
     """
-    problem = Problem.of(objective, constraints)
+    started, problem = perf_counter(), Problem.of(objective, constraints)
     check_options(tol, max_calls, max_seconds, counting, min_rows)
     check_switches(expect=expect, blind=blind)
     check_confidence(confidence)
@@ -188,10 +189,11 @@ def optimize(
     asked = plugin if isinstance(oracle, str) else adapted(oracle)
     if asked is not plugin:
         _check_same_rows(asked, plugin)
-    problem = problem.limited(plugin.axes, plugin.class_counts, min_rows)
+    problem = problem.limited(asked.axes, asked.class_counts, min_rows)
     judged = partial(with_expected, problem, asked, options=options) if expect else None
     # A blind policy sees no attributes, so no value can be unseen.
-    return answered(problem, asked, options, confidence, "error" if blind else unseen, plugin, judged)
+    result = answered(problem, asked, options, confidence, "error" if blind else unseen, plugin, judged)
+    return replace(result, seconds=perf_counter() - started)
 
 
 def answered(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from time import perf_counter
 from typing import cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from metricfit.policy.models import ModelPolicy
 from metricfit.problem import Problem
 from metricfit.result import Calibrated, Origin, Result, constraint_records
 from metricfit.result.broken import why_broken
+from metricfit.solving.at_fit import with_at_fit
 from metricfit.solving.auto import Choice, answer_of
 from metricfit.solving.provenance import judge_of, provenance_of
 from metricfit.solving.single_rule import alone_of, seen_by, with_single
@@ -52,22 +54,29 @@ def solve(problem: Problem, oracle: Oracle, options: Options = DEFAULTS) -> Resu
     >>> solve(Problem.of("g_mean"), PluginOracle(rows)).value
     1.0
     """
-    given, options = adapted(oracle), options.begun()
+    started, given, options = perf_counter(), adapted(oracle), options.begun()
     if given.counting == "model":
         warn_if_refuted(given)
     choice = answer_of(problem, given, options)
     given, found = given.by(choice.counting), choice.found
     answer, walk = found.answer, found.answer.walk
     policy: Policy | ModelPolicy = answer.model_policy() if answer.by_models else answer.plugin_policy()
-    alone, stopped = None, found.stopped
+    alone, interrupted = None, False
     if options.derandomise and not options.ends.passed and isinstance(policy, Policy):
         try:
             policy, alone = with_single(walk.program, walk.oracle, policy, seen_by(answer), options.ends)
         except KeyboardInterrupt:
-            stopped = True
+            interrupted = True
     with HeldBack() as ctrl_c:
         result = _result(problem, given, options, choice, policy, alone)
-    result = replace(result, status="stopped") if stopped or ctrl_c.came else result
+    interrupted = interrupted or ctrl_c.came
+    if given.calibrates and not (choice.why or interrupted or options.ends.passed):
+        try:
+            warn_if_labels_disagree(result)
+        except KeyboardInterrupt:
+            interrupted = True
+    result = replace(result, status="stopped") if interrupted else result
+    result = replace(result, seconds=perf_counter() - started)
     if why := why_broken(result):
         warn(why, BrokenLimitWarning)
     return result
@@ -110,6 +119,5 @@ def _result(
         origin=Origin(problem, given, found.asked, options.again()),
         _judge=judge_of(problem, given, policy),
     )
-    if given.calibrates and not choice.why:
-        warn_if_labels_disagree(result)
+    result = with_at_fit(result)
     return result.with_provenance(**provenance_of(problem, given, result))

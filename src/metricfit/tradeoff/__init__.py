@@ -4,6 +4,17 @@ from metricfit.tradeoff.door import frontier
 from metricfit.tradeoff.expectation import with_expected
 from metricfit.tradeoff.levels import traded_constraints
 from metricfit.tradeoff.points import Frontier, Point
+from metricfit.tradeoff.repeated import Chosen, choose_counting, solved
 from metricfit.tradeoff.trace import trace
 
-__all__ = ["Frontier", "Point", "frontier", "trace", "traded_constraints", "with_expected"]
+__all__ = [
+    "Chosen",
+    "Frontier",
+    "Point",
+    "choose_counting",
+    "frontier",
+    "solved",
+    "trace",
+    "traded_constraints",
+    "with_expected",
+]

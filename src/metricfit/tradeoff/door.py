@@ -1,4 +1,4 @@
-"""`frontier`: the best value of the objective at each level of a constraint, for little more than a few solves."""
+"""`frontier`: the best value of the objective at each level of a constraint."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ def frontier(
 ) -> Frontier:
     """Trade an objective against a constraint: the best policy at each of several limits.
 
-    The rows are checked and calibrated once, and every level starts from the rules of earlier levels, so many levels
-    cost little more than a few. A policy that keeps a stricter limit is a candidate for a looser one, so the values are
+    Every level is solved as `optimize` would, on rows that are checked and calibrated once; what one level has counted
+    is not counted again. All levels count alike: what the default chooses for most of five levels, see
+    `Frontier.counting`. A policy that keeps a stricter limit is a candidate for a looser one, so the values are
     monotone.
 
     Parameters
@@ -68,7 +69,7 @@ def frontier(
     classes, decisions, sensitive_features, sample_weight, method, counting, blind, missing
         As in `optimize`.
     tol, n_jobs, random_state, start, verbose
-        As in `optimize`; the first level that is solved begins at ``start``.
+        As in `optimize`; every level begins at ``start``.
     min_rows : int, default=10
         As in `optimize`: the fewest rows of a rate that constraints over groups bind.
     expect : bool

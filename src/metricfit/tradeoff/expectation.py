@@ -67,7 +67,7 @@ class _Folds:
     def _trace(self, some: Rows) -> dict[tuple[float, ...], Result | None]:
         front, given = self.front, self.oracle
         lists = [sorted({point.levels[i] for point in front}) for i in range(len(front.traded))]
-        oracle = PluginOracle(some, given.counting, given.threads)
+        oracle = PluginOracle(some, front.counting, given.threads)
         again = trace(
             front.problem, front.traded, lists[0] if len(lists) == 1 else lists, oracle, self.options
         )

@@ -70,12 +70,12 @@ def loosest_first(traded: Sequence[Constraint], grid: Sequence[Sequence[float]])
     return [sorted(set(some), reverse=c.sense == "<=") for c, some in zip(traded, grid, strict=True)]
 
 
-def anchors(order: Sequence[tuple[float, ...]], count: int) -> list[tuple[float, ...]]:
-    """Return the levels that are solved: the loosest, the strictest, and levels at equal distances between them.
+def spaced(order: Sequence[tuple[float, ...]], count: int) -> list[tuple[float, ...]]:
+    """Return the loosest levels, the strictest, and some at equal distances between them.
 
     Examples
     --------
-    >>> anchors([(0.1,), (0.2,), (0.3,), (0.4,), (0.5,)], 3)
+    >>> spaced([(0.1,), (0.2,), (0.3,), (0.4,), (0.5,)], 3)
     [(0.1,), (0.3,), (0.5,)]
     """
     places = np.linspace(0, len(order) - 1, min(count, len(order)))

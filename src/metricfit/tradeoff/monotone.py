@@ -64,14 +64,14 @@ def _moved(
         for c, mine, theirs in zip(limits, best.constraints[first:], own.constraints[first:], strict=True)
     )
     known = bool(np.isfinite(bound))
-    gap = max(sign * (best.value - bound), 0.0) if known else float("inf")
+    gap = max(sign * (best.value - bound), 0.0) + 0.0 if known else float("inf")
     return replace(
         best,
         constraints=best.constraints[:first] + records,
         bound=bound,
         gap=gap,
-        certified=own.certified and known,
-        status=own.status if own.status != "optimal" or gap <= tol else "stalled",
+        certified=known,
+        status="optimal" if gap <= tol else own.status,
         problem=own.problem,
         n_oracle_calls=own.n_oracle_calls,
         seconds=own.seconds,

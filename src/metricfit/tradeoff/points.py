@@ -8,6 +8,8 @@ from typing import Any
 
 from metricfit.messages import count
 from metricfit.metrics import Constraint
+from metricfit.oracles.base import Counting
+from metricfit.policy import Policy
 from metricfit.problem import Problem
 from metricfit.result import Result
 
@@ -16,9 +18,8 @@ from metricfit.result import Result
 class Point:
     """One level of each traded constraint, and its result.
 
-    It has all that its result has: ``point.value`` is ``point.result.value``. If no policy keeps the limits,
-    ``feasible`` is False and ``result`` is None; then there is no ``point.value``, and ``achievable`` says what can be
-    kept.
+    ``value``, ``bound``, ``status`` and ``policy`` are those of its result, which has everything else. If no policy
+    keeps the limits, ``feasible`` is False and ``result`` is None; then ``achievable`` says what can be kept.
 
     Attributes
     ----------
@@ -44,11 +45,33 @@ class Point:
     result: Result | None
     achievable: tuple[float, ...]
 
-    def __getattr__(self, name: str) -> Any:
-        if name in Point.__dataclass_fields__ or name.startswith("_") or self.result is None:
-            why = "" if name.startswith("_") else "; no policy keeps its limits, so that it has no result"
-            raise AttributeError(f"the point has no {name!r}{why}")
-        return getattr(self.result, name)
+    @property
+    def value(self) -> float:
+        """The value of the objective."""
+        return self._kept.value
+
+    @property
+    def bound(self) -> float:
+        """The proven bound on the value; infinite without one."""
+        return self._kept.bound
+
+    @property
+    def status(self) -> str:
+        """How the search ended."""
+        return self._kept.status
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self._kept.policy
+
+    @property
+    def _kept(self) -> Result:
+        if self.result is None:
+            raise AttributeError(
+                "no policy keeps the limits of this point, so it has no result; see achievable"
+            )
+        return self.result
 
     @property
     def level(self) -> float:
@@ -79,6 +102,10 @@ class Frontier:
     points : tuple of Point
     passes : int
         How often the rows were read to count a rule, in all levels together.
+    counting : {"calibrated", "labels", "model"}
+        What all points count by.
+    choice : str
+        Why, in one sentence, if the default has chosen that.
 
     Examples
     --------
@@ -95,6 +122,8 @@ class Frontier:
     traded: tuple[Constraint, ...]
     points: tuple[Point, ...]
     passes: int
+    counting: Counting = "labels"
+    choice: str = ""
 
     def __len__(self) -> int:
         return len(self.points)

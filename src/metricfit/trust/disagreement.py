@@ -9,8 +9,8 @@ import numpy as np
 from metricfit.calibration import refuted
 from metricfit.exceptions import CalibrationWarning
 from metricfit.messages import warn
-from metricfit.metrics.verdicts import spelt_out
 from metricfit.oracles.base import OracleBase
+from metricfit.verdicts import spelt_out
 
 
 def warn_if_refuted(oracle: OracleBase) -> None:
@@ -40,8 +40,9 @@ def warn_if_labels_disagree(result: Any) -> None:
             continue
         if not counted.low <= record.value <= counted.high and counted.low < counted.high:
             warn(
-                f"{spelt_out(record.name)}: calibrated probabilities say {record.value:.3f}, the labels of the same "
-                f"rows {counted.value:.3f} [{counted.low:.3f}, {counted.high:.3f}]. Use counting='labels', where the "
+                f"{spelt_out(record.name)}: calibrated probabilities say {record.value:.3f}, "
+                "the labels of the same rows "
+                f"{counted.value:.3f} [{counted.low:.3f}, {counted.high:.3f}]. Use counting='labels', where the "
                 "labels have the last word",
                 CalibrationWarning,
             )

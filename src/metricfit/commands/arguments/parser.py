@@ -94,7 +94,8 @@ def build_parser(declared: Collection[str] = ()) -> tuple[Parser, dict[str, Pars
     parser = Parser(
         prog="metricfit",
         description="Fit the metric you are judged by, under the constraints you must keep.",
-        epilog="Exit codes: 0 done, 1 a limit is likely violated (evaluate), 2 usage, 3 infeasible, 4 bad data.",
+        epilog="Exit codes: 0 done, 1 a limit is likely violated (evaluate), 2 usage, 3 infeasible, 4 bad data, "
+        "5 an alarm (monitor).",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"metricfit {__version__}")

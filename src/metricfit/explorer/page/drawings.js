@@ -1,7 +1,7 @@
 // Drawings: the trade-off curve, and the value on its scale.
 import { number, shape } from "./dom.js";
 
-const HEIGHT = 250, LEFT = 52, RIGHT = 16, TOP = 14, BOTTOM = 42;
+const HEIGHT = 250, LETTER = 7, RIGHT = 16, TOP = 14, BOTTOM = 42;
 
 function scale(low, high, from, to) {
   const span = high - low || 1;
@@ -21,24 +21,35 @@ function ticks(low, high, count = 5) {
 
 const path = (points) => points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)},${y.toFixed(1)}`).join("");
 
+/** Add the policy that is shown to the points of a curve: it keeps looser limits, too, so no looser point is worse. */
+function withPolicy(points, limit, value, { sense, direction }) {
+  const side = sense === ">=" ? 1 : -1, better = direction === "maximize" ? Math.max : Math.min;
+  const raised = points.map((point) =>
+    (side * point.level <= side * limit ? { ...point, value: better(point.value, value) } : point));
+  return [...raised, { level: limit, value, bound: null }].sort((one, other) => side * (one.level - other.level));
+}
+
 /** Draw a curve so many pixels wide, with the place where the sliders are. */
 export function curve(front, limit, value, width) {
   const WIDTH = Math.max(width, 260);
-  const kept = front.points.filter((point) => point.feasible);
+  const solved = front.points.filter((point) => point.feasible);
+  const kept = value === null ? solved : withPolicy(solved, limit, value, front);
   const levels = [...kept.map((point) => point.level), limit];
-  const values = kept.map((point) => point.value).concat(value === null ? [] : [value]);
+  const values = kept.map((point) => point.value);
   const [low, high] = [Math.min(...levels), Math.max(...levels)];
   const [worst, best] = [Math.min(...values), Math.max(...values)];
   const pad = 0.06 * (best - worst || 0.1);
+  const steps = ticks(worst - pad, best + pad);
+  const LEFT = 12 + LETTER * Math.max(...steps.map(([, text]) => text.length));
   const x = scale(low, high, LEFT, WIDTH - RIGHT);
   const y = scale(worst - pad, best + pad, HEIGHT - BOTTOM, TOP);
   const drawing = shape("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
     role: "img",
-    "aria-label": `${front.objective_words} from ${number(best, 3)} down to ${number(worst, 3)} as the limit of ` +
+    "aria-label": `${front.objective_words} between ${number(worst, 3)} and ${number(best, 3)} as the limit of ` +
       `${front.words} moves from ${number(kept[0]?.level, 3)} to ${number(kept.at(-1)?.level, 3)}`,
   });
-  for (const [tick, text] of ticks(worst - pad, best + pad)) {
+  for (const [tick, text] of steps) {
     drawing.append(
       shape("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(tick), y2: y(tick) }),
       shape("text", { x: LEFT - 6, y: y(tick) + 4, "text-anchor": "end" }, text),
@@ -52,7 +63,7 @@ export function curve(front, limit, value, width) {
   }
   drawing.append(
     shape("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" },
-      `${front.words} ${front.sense === ">=" ? "≥" : "≤"} limit`),
+      `limit (at ${front.sense === ">=" ? "least" : "most"})`),
   );
   if (kept.some((point) => point.bound !== null)) {
     const bounded = kept.filter((point) => point.bound !== null);

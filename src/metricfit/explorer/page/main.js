@@ -8,8 +8,11 @@ const OWN = "own"; // a metric written as text
 // A request that takes longer than this gives way to a newer one; before, the newer one waits, so that the page moves
 // while a slider is dragged. Then the rest: how long sliders must be still before curves and folds are asked for.
 const PATIENCE = 700, REST = 350;
+// How often the page asks how far a solve is.
+const PULSE = 1000;
 
 let setup, answer = null, front = null, traded = 0;
+const COUNTED = { calibrated: "calibrated probabilities", labels: "labels", model: "the probabilities as given" };
 const asked = { objective: "", limits: [], kind: "" };
 const running = { solve: null, later: null, pending: false, timer: 0, since: 0 };
 
@@ -33,6 +36,18 @@ function complain(place, error) {
 
 // Solving
 
+/** Say how long the solve has taken, and how far it is. */
+async function pulse(control) {
+  if (running.solve !== control) return;
+  const seconds = Math.round((performance.now() - running.since) / 1000);
+  if (seconds) state(`solving, ${seconds} s`, "busy");
+  const told = seconds ? await ask("/api/progress").catch(() => null) : null;
+  if (running.solve !== control) return;
+  $("progress").hidden = !told?.words;
+  $("progress").textContent = told?.words ?? "";
+  setTimeout(pulse, PULSE, control);
+}
+
 function solve() {
   clearTimeout(running.timer);
   running.later?.abort();
@@ -48,6 +63,7 @@ async function solveNow() {
   const control = new AbortController();
   Object.assign(running, { solve: control, pending: false, since: performance.now() });
   state("solving", "busy");
+  pulse(control);
   try {
     answer = await ask("/api/solve", request(), control.signal);
     complain("objective-error");
@@ -59,6 +75,7 @@ async function solveNow() {
     else if (error.status === 409) running.pending ||= !control.signal.aborted;
   }
   running.solve = null;
+  $("progress").hidden = true;
   if (running.pending) setTimeout(solve, 0);
   else running.timer = setTimeout(rest, REST);
 }
@@ -84,7 +101,9 @@ async function rest() {
       if (!control.signal.aborted) { answer = judged; show(); }
     }
   } catch (error) {
-    if (error.name !== "AbortError" && error.status !== 409 && error.status !== 422) fail(error);
+    if (error.name === "AbortError" || error.status === 409) return;
+    if (error.status) $("curve-words").textContent = error.message;
+    else fail(error);
   }
 }
 
@@ -122,6 +141,9 @@ function show() {
     [el("dt", { textContent: name }), el("dd", { textContent: text, className: kind ?? "" })]));
   $("gauge").replaceChildren(gauge(answer, $("gauge").clientWidth));
   $("bound-words").textContent = answer.bound_words;
+  $("choice").hidden = !answer.choice;
+  $("choice").firstChild.textContent = `Counted by ${COUNTED[answer.counted]}`;
+  $("choice").lastChild.textContent = `The default chose ${answer.choice}.`;
   $("notes").hidden = !answer.notes.length;
   $("notes").replaceChildren(...answer.notes.map((note) => el("li", { textContent: note })));
   $("limits-card").hidden = !answer.constraints.length;

@@ -1,93 +1,101 @@
 """The final mixture of the rules: the pruning step of section 8.2, or the best mixture of all of them.
 
 Neither asks the oracle. The paper's linear program weighs whole iterates by an upper bound of the
-objective; the mixture weighs them, cell by cell, by the objective itself, by column generation over the
-rules already found.
+objective; the mixtures weigh them, whole or cell by cell, by the objective itself, by column generation over
+the rules already found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Literal
 
 import numpy as np
+import scipy.sparse as sp
 
+from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout
 from metricfit.exceptions import Unsolved
-from metricfit.methods.base import FEASIBLE, Iterate, Method, Walk, better
-from metricfit.methods.dual.feasible_start import opening
+from metricfit.methods.base import FEASIBLE, Iterate, Walk, better
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.feasibility import ROOM, lower_violation, phase_one
-from metricfit.methods.master.fewer_rules import fewer_rules
 from metricfit.methods.master.generation import generate
 from metricfit.methods.master.mixtures import SPARE
-from metricfit.methods.starts import balanced_loss
 from metricfit.oracles.base import OracleBase, Vertex
 from metricfit.problem import Program
 from metricfit.solvers.lp import LinearProgram
-from metricfit.types import FloatArray, IntArray
+from metricfit.types import FloatArray
 
-Prune = Literal["objective", "linear", "none"]
-PRUNES: tuple[Prune, ...] = ("objective", "linear", "none")
+Prune = Literal["objective", "whole", "linear", "none"]
+PRUNES: tuple[Prune, ...] = ("objective", "whole", "linear", "none")
 
 # The mixture is found up to this error, or as well as this many rounds find it.
 EXACT = 1e-7
 ROUNDS = 300
 
 
-def distinct(walk: Walk) -> IntArray:
-    """Return the first place of every different statistic."""
-    first: dict[bytes, int] = {}
-    for place, vertex in enumerate(walk.vertices):
-        first.setdefault(vertex.statistic.tobytes(), place)
-    return np.array(list(first.values()))
-
-
 class KnownRules(OracleBase):
-    """An oracle over the rules that a walk has found: for each cell the cheapest of them, exactly."""
+    """An oracle over rules that are known: for each cell the cheapest of them, exactly."""
 
     exact = True
 
-    def __init__(self, walk: Walk) -> None:
-        self.axes, self.margins, self.asked = walk.oracle.axes, walk.oracle.margins, walk.oracle
-        self.places = distinct(walk)
-        found = np.stack([walk.vertices[place].statistic for place in self.places])
+    def __init__(self, axes: Axes, vertices: Sequence[Vertex]) -> None:
+        self.axes = axes
+        found = np.stack([vertex.statistic for vertex in vertices])
         self.shape = found.shape[1:]
         self.statistics = found.reshape(*found.shape[:2], -1)
 
     def __call__(self, loss: FloatArray, layout: Layout) -> Vertex:
-        """Return the cheapest rule of each cell; ``rule`` holds their places in the walk."""
+        """Return the cheapest rule of each cell; ``rule`` holds their places."""
         costs = np.einsum("tas,as->ta", self.statistics, loss.reshape(loss.shape[0], -1))
         chosen = costs.argmin(axis=0)
         counted = self.statistics[chosen, np.arange(chosen.size)].reshape(self.shape)
-        return Vertex(loss, counted, self.places[chosen])
+        return Vertex(loss, counted, chosen)
 
     def confusion(self, losses: FloatArray, weights: FloatArray, layout: Layout) -> FloatArray:
-        """Return the full tensor of a mixture of rules."""
-        return self.asked.confusion(losses, weights, layout)
+        """Nobody asks for the confusion of a mixture of these rules."""
+        raise NotImplementedError
 
 
 def mixture(program: Program, walk: Walk) -> Iterate:
     """Return the best mixture, cell by cell, of all rules found: constraints first, then the objective."""
-    search = Walk(program, KnownRules(walk), tol=EXACT)
-    columns = Columns(program)
+    return _best(program, walk.vertices, program.uniform(walk.oracle.margins))
+
+
+def whole_mixture(program: Program, vectors: FloatArray, start: FloatArray) -> Iterate:
+    """Return the best mixture of whole classifiers, which are given by their u, the rows of a matrix.
+
+    It is the mixture of a problem with a single cell, in which a classifier counts as its u. ``start`` is some
+    achievable u at which the objective has a gradient.
+    """
+    size = program.constant.size
+    axes = Axes(("u",), tuple(range(size)))
+    alone = replace(program, axes=axes, layout="full", matrix=sp.csr_array(sp.eye_array(size)))
+    statistics = (vectors - program.constant)[:, None, None, :]
+    best = _best(alone, [Vertex(counted, counted) for counted in statistics], start)
+    return replace(best, weights=best.weights[0])
+
+
+def _best(program: Program, vertices: Sequence[Vertex], start: FloatArray) -> Iterate:
+    """Return the best mixture of some vertices by column generation over them, starting from a tangent."""
+    search = Walk(program, KnownRules(program.axes, vertices), tol=EXACT)
     best: Iterate | None = None
-    for iterate in _rounds(program, search, columns):
+    for iterate in _rounds(program, search, start):
         best = better(program, best, iterate)
         if program.excess(best.u) <= FEASIBLE and program.value(best.u) - iterate.bound <= EXACT:
             break
     assert best is not None
-    weights = np.zeros((len(program.axes.cells), len(walk.vertices)))
+    weights = np.zeros((len(program.axes.cells), len(vertices)))
     for place, vertex in enumerate(search.vertices[: best.weights.shape[1]]):
         np.add.at(weights, (np.arange(weights.shape[0]), vertex.rule), best.weights[:, place])
     return Iterate(weights, best.u, multipliers=best.multipliers)
 
 
-def _rounds(program: Program, search: Walk, columns: Columns) -> Iterator[Iterate]:
-    """Yield the iterates of column generation over the pool, starting from the tangent of the uniform classifier."""
-    place = search.call(program.tangent(program.uniform(search.oracle.margins))[0])
+def _rounds(program: Program, search: Walk, start: FloatArray) -> Iterator[Iterate]:
+    """Yield the iterates of column generation, starting from the tangent at a point."""
+    columns, place = Columns(program), search.call(program.tangent(start)[0])
     columns.add(place, search.vertices[place])
     if program.limits:
         first = phase_one(program, program.limits)
@@ -98,70 +106,51 @@ def _rounds(program: Program, search: Walk, columns: Columns) -> Iterator[Iterat
     yield from islice(generate(program, search, columns), ROUNDS)
 
 
-def linear_program(program: Program, walk: Walk) -> Iterate | None:
+def linear_program(program: Program, vectors: FloatArray) -> Iterate | None:
     r"""Solve the linear program of section 8.2; None when no weights keep all constraints.
 
     Minimise :math:`\sum_t \alpha_t \psi(C^t)` where :math:`\sum_t \alpha_t \phi_k(C^t) \le 0` for every
     constraint function k. The functions are convex, so a mixture whose weighted sums are <= 0 keeps the
     constraints; where the functions are linear, the converse holds too and nothing is lost.
     """
-    places = distinct(walk)
-    vectors = [walk.vectors[place] for place in places]
     nodes = program.bounds
     rows = np.stack(
         [np.concatenate([node.value(u) for node in nodes] or [np.zeros(0)]) for u in vectors], axis=1
     )
-    chosen = LinearProgram(np.zeros(places.size), np.full(places.size, np.inf))
-    chosen.add_rows(np.ones((1, places.size)), np.ones(1), np.ones(1))
+    chosen = LinearProgram(np.zeros(len(vectors)), np.full(len(vectors), np.inf))
+    chosen.add_rows(np.ones((1, len(vectors))), np.ones(1), np.ones(1))
     chosen.add_rows(rows, np.full(rows.shape[0], -np.inf), np.full(rows.shape[0], -SPARE))
     try:
         alpha, multipliers = chosen.minimise(np.array([program.value(u) for u in vectors]))
     except Unsolved:
         return None
-    weights = np.zeros(len(walk.vertices))
-    weights[places] = np.maximum(alpha, 0.0)
+    weights = np.maximum(alpha, 0.0)
     weights /= weights.sum()
     cuts = np.cumsum([node.size for node in nodes])[:-1]
     prices = tuple(np.split(-multipliers[1:], cuts))
-    return Iterate(weights, walk.mix(weights), multipliers=prices)
+    return Iterate(weights, weights @ vectors, multipliers=prices)
 
 
-def pruned(program: Program, walk: Walk, best: Iterate, how: Prune) -> Iterate:
-    """Return the mixture that pruning makes of the rules found."""
+def pruned(program: Program, walk: Walk, best: Iterate, how: Prune, h0: Iterate | None = None) -> Iterate:
+    """Return what pruning makes of the rules found, and of one classifier more; ``best`` if that is nothing.
+
+    ``h0`` mixes the first rules of the walk, which do not count as found.
+    """
     if how == "none":
         return best
-    found = linear_program(program, walk) if how == "linear" else None
-    # If no mixture of whole rules keeps the constraints, one with separate weights for each cell may.
-    return mixture(program, walk) if found is None else found
-
-
-class Pruned(Method):
-    """A method of the paper with two aids: it begins with feasible rules, and ends with the best mixture of all.
-
-    ``as_published`` leaves both out.
-    """
-
-    prune: Prune = "objective"
-
-    def opened(self, program: Program, walk: Walk) -> Iterator[Iterate]:
-        """Find rules of which a mixture is feasible; yield it only if the final answer may be such a mixture."""
-        if self.as_published:
-            if not walk.vertices:
-                walk.ask(balanced_loss(program, walk.oracle.margins))
-            return
-        for iterate in opening(program, walk):
-            if self.prune != "none":
-                yield iterate
-
-    def finish(self, program: Program, walk: Walk, best: Iterate) -> Iterate:
-        """Prune the rules found."""
-        return best if self.as_published else pruned(program, walk, best, self.prune)
-
-    def polish(self, program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
-        """Drop rules that the mixture can do without."""
-        if self.as_published or best.weights.ndim == 1:
-            return best
-        return fewer_rules(program, walk, best, max(slack, walk.tol / 10))
+    if how == "objective":
+        return mixture(program, walk)
+    first = 0 if h0 is None else h0.weights.shape[-1]
+    vectors = walk.vectors[first:] if h0 is None else np.vstack([walk.vectors[first:], h0.u])
+    if how == "linear":
+        found = linear_program(program, vectors)
+    else:
+        found = whole_mixture(program, vectors, program.uniform(walk.oracle.margins))
+    if found is None or h0 is None:
+        return best if found is None else found
+    weights = np.concatenate([np.zeros(first), found.weights[:-1]])
+    whole = found.weights[-1] * h0.table(len(program.axes.cells), weights.size) + weights
+    return replace(found, weights=whole)
 
 
 def check_prune(prune: str) -> Prune:

@@ -46,7 +46,7 @@ def run(
         for iterate in steps:
             newest = Standing.of(program, iterate.u)
             first = first or newest
-            if standing is None or method.as_published or newest.beats(standing):
+            if standing is None or not method.best_seen or newest.beats(standing):
                 best, standing = iterate, newest
             # Without an exact oracle the bound would only be an estimate. No value is below the objective's range.
             if walk.oracle.exact and iterate.bound > -np.inf:
@@ -104,7 +104,7 @@ def _answer(
     answer = best
     try:
         answer = method.finish(program, walk, best)
-        if not method.as_published:
+        if method.best_seen:
             whole = answer = better(program, best, answer)
             answer = supported(method, program, walk, whole)
             if answer is not whole and status == "optimal":

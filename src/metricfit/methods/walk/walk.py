@@ -35,7 +35,7 @@ class Iterate:
     settled : bool
         Whether a gap within the tolerance is reason to stop.
     final : bool
-        Whether the mixture must stay as it is: it is optimal for other counts, and the walk's cannot judge its rules.
+        Whether the mixture is the answer as it is, so that `Method.finish` has nothing to add.
     """
 
     weights: FloatArray
@@ -124,8 +124,12 @@ class Walk:
 
     def ask(self, loss: FloatArray) -> int:
         """Ask for the best rule for a loss and return its place in `vertices`."""
+        return self.add(self.answer(loss))
+
+    def answer(self, loss: FloatArray) -> Vertex:
+        """Ask for the best rule for a loss, without keeping it."""
         self.spend()
-        return self.add(self.oracle(of_unit_size(loss), self.program.layout))
+        return self.oracle(of_unit_size(loss), self.program.layout)
 
     def spend(self, calls: int = 1) -> None:
         """Count calls against the budget; end the walk when it is used up."""
@@ -167,10 +171,6 @@ class Walk:
         weights = np.zeros(place + 1)
         weights[place] = 1.0
         return Iterate(weights, self.vectors[place])
-
-    def mix(self, weights: FloatArray) -> FloatArray:
-        """Return u of a mixture of whole vertices."""
-        return weights @ self.vectors[: weights.size]
 
     def statistic(self, mixture: Iterate) -> FloatArray:
         """Return the statistic of a mixture."""

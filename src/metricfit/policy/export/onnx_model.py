@@ -7,9 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from metricfit.calibration import Calibration
 from metricfit.data.validation import SUM_TOLERANCE
 from metricfit.messages import some
-from metricfit.policy.export.rule import DeterministicRule, ScoreFunctions, in_64_bits, segments
+from metricfit.policy.export.rule import (
+    DeterministicRule,
+    ScoreFunctions,
+    factors_of,
+    in_64_bits,
+    segments,
+    stages,
+)
 from metricfit.types import FloatArray, IntArray, Label
 
 # Old enough for the runtimes in use; ArgMin picks the last of equal scores since operator set 12.
@@ -184,9 +192,13 @@ def _valid(graph: _Graph, proba: str) -> str:
 
 
 def _calibrated(graph: _Graph, rule: DeterministicRule, proba: str, cell: str | None) -> str:
-    made, factors = rule.calibration, rule.factors
-    if made is None:
-        return proba
+    for made in stages(rule.calibration):
+        proba = _stage(graph, made, proba, cell)
+    return proba
+
+
+def _stage(graph: _Graph, made: Calibration, proba: str, cell: str | None) -> str:
+    factors = factors_of(made)
 
     def of_cell(values: FloatArray) -> str:
         return graph.gather(values, cell if len(values) > 1 else None)

@@ -5,8 +5,16 @@ from __future__ import annotations
 import pprint
 from typing import Any
 
+from metricfit.calibration import Calibration
 from metricfit.data.validation import SUM_TOLERANCE
-from metricfit.policy.export.rule import Branch, DeterministicRule, ScoreFunctions, segments
+from metricfit.policy.export.rule import (
+    Branch,
+    DeterministicRule,
+    ScoreFunctions,
+    factors_of,
+    segments,
+    stages,
+)
 from metricfit.types import FloatArray
 
 HEAD = '''\
@@ -86,10 +94,10 @@ def _value(score, p):
     return total + constant
 '''
 
-UNCALIBRATED = """
+CALIBRATED = """
 
 def {function}(p, cell):
-    return p
+    return {calls}
 """
 
 BY_FACTORS = """
@@ -209,16 +217,26 @@ def _score(scores: ScoreFunctions, column: int) -> tuple[list[tuple[int, float]]
 
 def _takes_logarithms(rule: DeterministicRule) -> bool:
     rules = [rule] if rule.otherwise is None else [rule, rule.otherwise]
-    return any(each.calibration is not None and each.factors is None for each in rules)
+    return any(factors_of(stage) is None for each in rules for stage in stages(each.calibration))
 
 
 def _calibration(rule: DeterministicRule, mark: str = "", function: str = "_calibrate") -> str:
     """Return the function that calibrates, and its numbers under names that begin with the mark."""
-    made, factors = rule.calibration, rule.factors
-    parts: dict[str, Any] = {}
-    if made is None:
-        template = UNCALIBRATED
-    elif factors is None:
+    made, text = stages(rule.calibration), ""
+    if len(made) == 1:
+        return _stage(made[0], mark, function)
+    calls = "p"
+    for number, stage in enumerate(made, 1):
+        name = f"{function}_{number}"
+        text, calls = text + _stage(stage, f"{mark}STAGE_{number}_", name), f"{name}({calls}, cell)"
+    return text + CALIBRATED.format(function=function, calls=calls)
+
+
+def _stage(made: Calibration, mark: str, function: str) -> str:
+    """Return the function of one calibration."""
+    factors = factors_of(made)
+    parts: dict[str, Any]
+    if factors is None:
         template, parts = BY_LOGARITHMS, {"bias": made.bias.tolist(), "steepness": made.steepness.tolist()}
         parts |= {"matrix": _square(made.matrix), "floor": made.floor}
     elif made.curves is None:

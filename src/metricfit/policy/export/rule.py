@@ -155,14 +155,6 @@ class DeterministicRule:
         return len(self.decisions)
 
     @property
-    def factors(self) -> FloatArray | None:
-        """Factors (cells or 1, n) of a calibration that multiplies; None if it needs logarithms, or there is none."""
-        made = self.calibration
-        if made is None or (made.curves is None and (made.matrix is not None or (made.steepness != 1).any())):
-            return None
-        return np.maximum(np.exp(made.bias - made.bias.max(axis=1, keepdims=True)), LEAST_FACTOR)
-
-    @property
     def one_label_type(self) -> type | None:
         """The type that all decisions have, or None."""
         kinds = set(map(type, self.decisions))
@@ -173,6 +165,20 @@ class DeterministicRule:
         """The text of each decision, or its repr if two texts would be the same, as for 1 and "1"."""
         plain = list(map(str, self.decisions))
         return plain if len(set(plain)) == self.k else list(map(repr, self.decisions))
+
+
+def factors_of(made: Calibration) -> FloatArray | None:
+    """Return the factors (cells or 1, n) of a calibration that multiplies; None if it needs logarithms."""
+    if made.curves is None and (made.matrix is not None or (made.steepness != 1).any()):
+        return None
+    return np.maximum(np.exp(made.bias - made.bias.max(axis=1, keepdims=True)), LEAST_FACTOR)
+
+
+def stages(made: Calibration | None) -> list[Calibration]:
+    """Return the calibrations that are applied one after the other."""
+    if made is None:
+        return []
+    return [made] if made.before is None else [made.before, made]
 
 
 def in_64_bits(value: Label) -> Label:

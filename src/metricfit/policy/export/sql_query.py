@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from metricfit.calibration import Calibration
 from metricfit.data.validation import SUM_TOLERANCE
 from metricfit.policy.export.dialects import Dialect, dialect_of
-from metricfit.policy.export.rule import Branch, DeterministicRule, ScoreFunctions, segments
+from metricfit.policy.export.rule import (
+    Branch,
+    DeterministicRule,
+    ScoreFunctions,
+    factors_of,
+    segments,
+    stages,
+)
 from metricfit.types import FloatArray, Label
 
 # PostgreSQL stops a query in which an exponential underflows. The exponential of this does not, and is as good as 0.
@@ -119,53 +127,57 @@ class _Writer:
         return f"({column} IS NULL OR {equal})" if texts else f"{column} IS NULL"
 
     def calibrated(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the steps to calibrated probabilities, q0, q1, ..."""
-        m = self.mark
-        made, factors, classes = self.rule.calibration, self.rule.factors, range(self.rule.n)
-        if made is None:
-            return
+        """Yield the steps to calibrated probabilities, q0, q1, ..., of the last stage."""
+        made, source = stages(self.rule.calibration), "p"
+        for stage in made:
+            mark = self.mark if stage is made[-1] else f"{self.mark}first_"
+            for name, columns in self._stage(stage, mark, source):
+                yield f"{mark.removeprefix(self.mark)}{name}", columns
+            source = f"{mark}q"
+
+    def _stage(self, made: Calibration, m: str, source: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield the steps of one calibration, which reads columns called ``source`` and names its own with a mark."""
+        factors, classes = factors_of(made), range(self.rule.n)
+        floor = self.number(made.floor)
+        lifted = [f"{self.dialect.greatest}(g.{source}{i}, {floor})" for i in classes]
         if factors is not None:
-            heights = [self._curve(i) for i in classes] if made.curves else [self._lifted(i) for i in classes]
+            heights = (
+                lifted
+                if made.curves is None
+                else [self._curve(made.curves[i], f"g.{source}{i}") for i in classes]
+            )
             yield "raised", [f"{heights[i]} * {self._of_cell(factors[:, i])} AS {m}u{i}" for i in classes]
         else:
-            yield "logs", [f"LN({self._lifted(i)}) AS {m}l{i}" for i in classes]
-            yield "logits", [f"{self._logit(i)} AS {m}z{i}" for i in classes]
-            yield "peak", [f"{self._extreme(self.dialect.greatest, 'z', self.rule.n)} AS {m}peak"]
+            yield "logs", [f"LN({lifted[i]}) AS {m}l{i}" for i in classes]
+            yield "logits", [f"{self._logit(made, m, i)} AS {m}z{i}" for i in classes]
+            yield "peak", [f"{self._extreme(self.dialect.greatest, f'{m}z', self.rule.n)} AS {m}peak"]
             exponents = [f"g.{m}z{i} - g.{m}peak, {self.number(LOWEST_EXPONENT)}" for i in classes]
             yield "raised", [f"EXP({self.dialect.greatest}({exponents[i]})) AS {m}u{i}" for i in classes]
         total = " + ".join(f"g.{m}u{i}" for i in classes)
         yield "summed", [f"{total} AS {m}total"]
         yield "calibrated", [f"g.{m}u{i} / g.{m}total AS {m}q{i}" for i in classes]
 
-    def _lifted(self, i: int) -> str:
-        assert self.rule.calibration is not None
-        return f"{self.dialect.greatest}(g.p{i}, {self.number(self.rule.calibration.floor)})"
-
-    def _curve(self, i: int) -> str:
-        assert self.rule.calibration is not None
-        assert self.rule.calibration.curves is not None
-        x, y = self.rule.calibration.curves[i]
+    def _curve(self, curve: tuple[FloatArray, FloatArray], column: str) -> str:
         pieces = [
-            f"{self.number(slope)} * (g.p{i} - {self.number(start)}) + {self.number(height)}"
+            f"{self.number(slope)} * ({column} - {self.number(start)}) + {self.number(height)}"
             if slope
             else self.number(height)
-            for slope, start, height in zip(*segments(x, y), strict=True)
+            for slope, start, height in zip(*segments(*curve), strict=True)
         ]
         lines = [
-            f"WHEN g.p{i} < {self.number(at)} THEN {piece}" for at, piece in zip(x, pieces, strict=False)
+            f"WHEN {column} < {self.number(at)} THEN {piece}"
+            for at, piece in zip(curve[0], pieces, strict=False)
         ]
         return f"(CASE {' '.join(lines)} ELSE {pieces[-1]} END)"
 
-    def _logit(self, i: int) -> str:
-        made = self.rule.calibration
-        assert made is not None
+    def _logit(self, made: Calibration, m: str, i: int) -> str:
         if made.matrix is None:
-            log = f"g.{self.mark}l{i}"
+            log = f"g.{m}l{i}"
         elif made.matrix.ndim == 1:
-            log = f"g.{self.mark}l{i} * {self.number(made.matrix[i])}"
+            log = f"g.{m}l{i} * {self.number(made.matrix[i])}"
         else:
             row = enumerate(made.matrix[i])
-            log = " + ".join(f"g.{self.mark}l{j} * {self.number(weight)}" for j, weight in row)
+            log = " + ".join(f"g.{m}l{j} * {self.number(weight)}" for j, weight in row)
         return f"({log}) * {self._of_cell(made.steepness)} + {self._of_cell(made.bias[:, i])}"
 
     def _of_cell(self, values: FloatArray) -> str:
@@ -202,11 +214,11 @@ class _Writer:
 
     def best(self) -> list[str]:
         """Return the smallest score."""
-        return [f"{self._extreme(self.dialect.least, 's', self.rule.k)} AS {self.mark}lowest"]
+        return [f"{self._extreme(self.dialect.least, f'{self.mark}s', self.rule.k)} AS {self.mark}lowest"]
 
-    def _extreme(self, function: str, letter: str, size: int) -> str:
+    def _extreme(self, function: str, column: str, size: int) -> str:
         # SQLite's MIN of one value is that of all rows.
-        names = [f"g.{self.mark}{letter}{j}" for j in range(size)]
+        names = [f"g.{column}{j}" for j in range(size)]
         return names[0] if size == 1 else f"{function}({', '.join(names)})"
 
     def label(self) -> str:

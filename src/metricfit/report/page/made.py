@@ -80,6 +80,8 @@ def optimize_call(problem: Problem, kind: Counting, axes: Axes, more: Sequence[s
     if problem.constraints:
         limits = "".join(f"        {str(c)!r},\n" for c in problem.constraints)
         given.append(f"[\n{limits}    ]")
+    if axes.classes != tuple(range(axes.n)):
+        given.append(f"classes={list(axes.classes)!r}")
     if axes.decisions != axes.classes:
         given.append(f"decisions={list(axes.decisions)!r}")
     if axes.cells.names:

@@ -8,17 +8,28 @@ from typing import Any, Self
 import numpy as np
 
 from metricfit.messages import count
+from metricfit.metrics import Constraint
 from metricfit.report.pictures.display import Display
 from metricfit.report.pictures.style import Style, plain
 from metricfit.report.words import named
-from metricfit.result import Result
+from metricfit.result import ConstraintRecord, Result
 from metricfit.tradeoff import Frontier, Point, trace
+from metricfit.tradeoff.levels import rounded
 from metricfit.tradeoff.monotone import monotone
 
 # Levels that a picture of a result has, and lines that a picture of a grid has at most.
 LEVELS, LINES = 25, 5
 # The smallest distance between a mark and a curve that a reader can see.
 SEEN = 2e-3
+# Digits of a limit that was tightened, rounded to the side that is easier to keep.
+DIGITS = 6
+
+
+def _as_kept(constraint: Constraint, record: ConstraintRecord) -> Constraint:
+    """Return a constraint as a policy keeps it: with the margin of a limit that was tightened, which has a price."""
+    if record.price > 0 and constraint.inward * (record.value - constraint.limit) >= SEEN:
+        return replace(constraint, limit=rounded(record.value, constraint.inward, DIGITS))
+    return constraint
 
 
 class FrontierDisplay(Display):
@@ -74,20 +85,23 @@ class FrontierDisplay(Display):
             raise ValueError(
                 "the result has lost its rows, because it was pickled; solve again, or call mf.frontier"
             )
-        problem = result.origin.problem
+        problem, record = result.origin.problem, result.constraints[constraint]
         traded = problem.constraints[constraint]
-        kept = tuple(c for c in problem.constraints if c is not traded)
+        others = [place for place in range(len(problem.constraints)) if place != constraint]
+        kept = tuple(_as_kept(problem.constraints[place], result.constraints[place]) for place in others)
         shared = type(problem)(problem.objective, kept)
-        front = trace(shared, (traded,), levels, result.origin.oracle, result.origin.options)
-        record = result.constraints[constraint]
-        chosen = Point((traded.limit,), result, (record.value,))
+        options = replace(result.origin.options, derandomise=False)
+        front = trace(shared, (traded,), levels, result.origin.oracle, options)
+        at = traded.limit if np.isnan(record.value) else record.value
+        chosen = Point((at,), result, (record.value,))
         # The result keeps looser limits too, so no looser level may be worse. On a frontier the traded constraint is
         # last.
-        others = tuple(one for one in result.constraints if one is not record)
-        candidate = replace(result, constraints=(*others, record), expected=None)
+        records = (*(result.constraints[place] for place in others), record)
+        candidate = replace(result, constraints=records, expected=None)
         known = [*front.points, replace(chosen, result=candidate)]
-        points = monotone(shared, front.traded, known, result.origin.options.tol)
-        return cls(replace(front, points=points), chosen)
+        points = monotone(shared, front.traded, known, options.tol)
+        front = replace(front, traded=(traded,), points=points)
+        return cls(front, chosen)
 
     @classmethod
     def from_estimator(cls, estimator: Any, constraint: int = 0, levels: Any = LEVELS) -> Self:
@@ -113,8 +127,8 @@ class FrontierDisplay(Display):
         below = self._below()
         if below >= SEEN:
             text += (
-                f" The policy is {below:.3f} away from the curve, whose levels share their rules: by counted labels "
-                "this finds more, partly by chance, and the policy keeps a margin to its limits."
+                f" The policy is {below:.3f} away from the curve: it keeps a margin to its limits, so that new rows "
+                "are likelier to keep them, and the curve does not."
             )
         return text
 
@@ -145,6 +159,11 @@ class FrontierDisplay(Display):
             found = "best policy" if self._proven() else "best policy found"
             self._one(ax, style, list(front.ordered), style.after, found)
         if self.chosen is not None and self.chosen.result is not None:
+            if len(front.traded) == 1:
+                asked = front.traded[0].limit
+                ax.axvline(
+                    asked, color=style.before, linestyle=":", linewidth=1.2, label="the limit asked for"
+                )
             ax.plot(
                 [self.chosen.levels[-1]],
                 [self.chosen.result.value],
@@ -152,7 +171,7 @@ class FrontierDisplay(Display):
                 color=style.before,
                 markersize=8,
                 linestyle="none",
-                label="the policy, at the limit asked for",
+                label="the policy",
             )
         ax.set(
             xlabel=f"{plain(named(inner.metric, short=True), 60)}, {inner.side}",
