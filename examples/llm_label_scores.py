@@ -1,8 +1,8 @@
-"""A language model as a classifier: from log-probabilities of its label tokens to decisions that keep a floor.
+"""A language model as a classifier: from log-probabilities of its label tokens to decisions that meet a limit.
 
 Ask the model which label fits and read the log-probability of each label's token. These scores are not probabilities:
 models prefer some tokens whatever the text says, and are overconfident. A softmax makes rows sum to 1, the calibration
-inside `optimize` corrects them with labelled texts, and `confidence=0.9` asks for a floor that holds on new texts with
+inside `optimize` corrects them with labelled texts, and `confidence=0.9` asks for a limit that is met on new texts with
 that confidence. Most of the labelled texts are held out to test it.
 """
 

@@ -102,7 +102,7 @@ def test_features_that_tell_the_cell_are_as_good_as_seeing_it(confusion):
 
 def test_labels_are_those_of_cells_and_classes():
     joint, cell, y = joint_rows(500, seed=2)
-    result = mf.optimize(joint, y, "accuracy", sensitive_features=cell, blind=True)
+    result = mf.optimize(joint, y, "accuracy", sensitive_features=cell, blind=True, counting="labels")
     made = result.policy.decide(joint, randomize="never")
     counted = mf.Confusion.from_predictions(y, made, cell, classes=range(CLASSES))
     assert result.policy.n_rules == 1

@@ -33,6 +33,7 @@ EXCERPTS = [
 # Pages that would be worth little without a checked example.
 SHOWING = {
     "first-hour.md",
+    "two-classes.md",
     "which-confusion.md",
     "which-constraint.md",
     "comparison.md",
@@ -167,6 +168,12 @@ INSIDE = {f"metricfit.exceptions.{name}" for name in ("NotConvex", "Undefined", 
 def test_the_reference_has_every_public_name(name):
     listed = {found for text in TEXTS.values() for found in re.findall(r"^::: (\S+)$", text, re.MULTILINE)}
     assert (name in listed) != (name in INSIDE)
+
+
+def test_troubleshooting_names_every_error_and_warning():
+    met = {name for name in public_names() if name.startswith(f"{mf.exceptions.__name__}.")} - INSIDE
+    listed = set(re.findall(r"^### (\w+)\n\n[A-Z`]", TEXTS["troubleshooting.md"], re.MULTILINE))
+    assert listed == {name.rpartition(".")[2] for name in met}
 
 
 def test_nothing_of_the_site_comes_from_elsewhere():

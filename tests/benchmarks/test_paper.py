@@ -162,6 +162,7 @@ def test_what_differs_from_the_stored_cell_is_said(paper, tmp_path, capsys):
     assert "1 of 1 cells are there; --only hmean --again all computes them again" in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
 def test_published_runs_are_chosen_by_the_papers_rule(paper, monkeypatch):
     """Among the runs that keep the constraint the one with the lowest training loss, else the least violation."""
     rng = np.random.default_rng(0)

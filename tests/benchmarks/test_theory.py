@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+pytestmark = pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 

@@ -11,6 +11,8 @@ from scipy.optimize import linprog
 import metricfit as mf
 from metricfit.methods import GDA, Bisection, Ellipsoid, FrankWolfe, Method, SplitFrankWolfe
 
+pytestmark = pytest.mark.filterwarnings("ignore::metricfit.exceptions.BrokenLimitWarning")
+
 SEEDS = range(3)
 # Shares of decisions within LIMIT of the priors: the coverage constraint of section 8.
 LIMIT = 0.02

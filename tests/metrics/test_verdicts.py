@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import metricfit as mf
-from metricfit.metrics.verdicts import MARKS, by_interval, on_these_rows, spelt_out
+from metricfit.verdicts import MARKS, by_interval, on_these_rows, spelt_out
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_apply_decides_csv_files_with_numpy_alone_as_with_pandas(saved, server, 
             "needs the package",
         ),
         (["metrics"], "needs the package scipy"),
-        (["apply", "policy.json", "scores.csv", "--out", "x.parquet"], 'pip install "metricfit[io]"'),
+        (["apply", "policy.json", "scores.csv", "--out", "x.parquet"], 'pip install ".[io]"'),
     ],
 )
 def test_other_commands_say_what_they_lack(saved, server, tmp_path, command, told):

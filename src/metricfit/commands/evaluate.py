@@ -21,7 +21,12 @@ from metricfit.data.axes import Axes
 from metricfit.intervals import Evidence
 from metricfit.messages import count, rows_from
 from metricfit.metrics import Constraint, Metric, parse
-from metricfit.metrics.verdicts import (
+from metricfit.oracles.files.scores import Arrays
+from metricfit.policy import Policy
+from metricfit.policy.evaluation import check_names, evidence_of, joined, tabulated
+from metricfit.policy.provenance import asked
+from metricfit.types import FloatArray
+from metricfit.verdicts import (
     LIKELY_VIOLATED,
     MET,
     OPEN,
@@ -30,11 +35,6 @@ from metricfit.metrics.verdicts import (
     on_these_rows,
     spelt_out,
 )
-from metricfit.oracles.files.scores import Arrays
-from metricfit.policy import Policy
-from metricfit.policy.evaluation import check_names, evidence_of, joined, tabulated
-from metricfit.policy.provenance import asked
-from metricfit.types import FloatArray
 
 
 def arguments(parser: ArgumentParser) -> None:

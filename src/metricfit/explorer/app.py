@@ -1,4 +1,9 @@
-"""The application: serves the page and answers its requests."""
+"""The application: serves the page and answers its requests, which are JSON, with the token in a header or the address.
+
+A body is ``{"objective": TEXT, "constraints": [TEXT, ...], "counting": NAME}``. Limits that conflict are an answer,
+with the status ``"infeasible"``. A text that cannot be parsed gives 400 with ``error``, the field ``where`` and the
+character ``at``; a request that a newer one has replaced gives 409.
+"""
 
 from __future__ import annotations
 

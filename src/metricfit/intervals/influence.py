@@ -47,7 +47,7 @@ def taken_apart(metric: Metric, seen: Evidence) -> Pieces:
     >>> decided = np.eye(2)[[0, 1, 1, 0, 0]]
     >>> seen = Evidence.of(Axes((0, 1)), None, np.array([0, 1, 1, 1, 1]), decided)
     >>> (taken_apart(mf.recall(1), seen).largest.round(3) + 0.0).tolist()
-    [0.625, 0.0, -0.625]
+    [0.0, -0.625, 0.625]
     """
     binding = Binding.of(seen.axes, seen.confusion.margins)
     inner, slice_ = unwrapped(metric, binding)

@@ -31,6 +31,8 @@ from metricfit.types import FloatArray
 
 Function = Callable[[FloatArray], float]
 
+# Entries smaller than this are 0 up to rounding.
+ROUNDING = 1e-15
 IMAGINARY_STEP = 1e-20
 STEP = 1e-6
 # Slopes along a direction that differ by more than this share are considered different.
@@ -147,7 +149,8 @@ class Blackbox(Node):
         return self.part.slope(u, weight[0] * gradient.ravel())
 
     def _evaluate(self, matrix: FloatArray) -> float:
-        result = self.function(_guarded(matrix))
+        # Sums of shares may end a little below 0, where a user's root or logarithm is undefined.
+        result = self.function(_guarded(np.where(np.abs(matrix) < ROUNDING, 0.0, matrix)))
         value = finite(result.item() if np.ndim(result) == 0 and hasattr(result, "item") else result)
         if value is None:
             raise ValueError(

@@ -101,7 +101,7 @@ def thinned(rows: Rows, most: int, settings: Settings = TUNED) -> Rows:
     --------
     >>> import numpy as np
     >>> rows = Rows.of(np.tile([[0.9, 0.1]], (1000, 1)), np.arange(1000) % 100 == 0, classes=[False, True])
-    >>> rows.labels.sum(), thinned(rows, 100).labels.sum(), thinned(rows, 1000) is rows
+    >>> int(rows.labels.sum()), int(thinned(rows, 100).labels.sum()), thinned(rows, 1000) is rows
     (10, 10, True)
     """
     if len(rows) <= most:

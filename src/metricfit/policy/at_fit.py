@@ -41,8 +41,8 @@ class AtFit:
     --------
     >>> calibrated = np.repeat([[0.95, 0.05], [0.4, 0.6]], 30, axis=0)
     >>> known = AtFit.of(calibrated, np.repeat([0, 1], 30), np.eye(2)[np.repeat([0, 1], 30)])
-    >>> known.classes.tolist(), known.decisions.tolist(), known.scores.tolist()
-    ([0.5, 0.5], [0.5, 0.5], [[0.5, 0.0], [0.0, 0.5]])
+    >>> [part.round(3).tolist() for part in (known.classes, known.decisions, known.scores)]
+    [[0.5, 0.5], [0.5, 0.5], [[0.5, 0.0], [0.0, 0.5]]]
     """
 
     rows: float

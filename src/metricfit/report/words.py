@@ -10,12 +10,12 @@ from typing import Any
 from metricfit.data.axes import Axes
 from metricfit.metrics import Constraint, Metric
 from metricfit.metrics.fairness import DecisionRates
-from metricfit.metrics.verdicts import spelt_out
 from metricfit.problem import Problem
 from metricfit.report.rates import KINDS, RateKind
 from metricfit.result import ConstraintRecord, Result
 from metricfit.result.records import FAR
 from metricfit.types import Label
+from metricfit.verdicts import spelt_out
 
 NAMES = {
     "accuracy": "accuracy",

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from metricfit.messages import count
-from metricfit.metrics.verdicts import spelt_out
+from metricfit.verdicts import spelt_out
 
 if TYPE_CHECKING:
     from metricfit.result import Result

@@ -16,7 +16,6 @@ from metricfit.messages import brief, count
 from metricfit.methods.base import Record, Status
 from metricfit.metrics import Metric, accuracy
 from metricfit.metrics.few_rows import ThinRate
-from metricfit.metrics.verdicts import spelt_out
 from metricfit.policy import Policy
 from metricfit.policy.provenance import plain, shortened
 from metricfit.policy.wording import in_words
@@ -27,6 +26,7 @@ from metricfit.result.notebook import html
 from metricfit.result.records import Calibrated, ConstraintRecord, Deterministic, Origin
 from metricfit.trust.confidence.confirmation import Confidence
 from metricfit.trust.judgement import Judgement
+from metricfit.verdicts import spelt_out
 
 
 @dataclass(frozen=True, eq=False)

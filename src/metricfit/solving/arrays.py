@@ -149,7 +149,7 @@ def optimize(
     >>> import numpy as np
     >>> import metricfit as mf
     >>> proba = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
-    >>> result = mf.optimize(proba, [0, 0, 1, 1], "g_mean")
+    >>> result = mf.optimize(proba, [0, 0, 1, 1], "g_mean", counting="labels")
     >>> result.value, result.policy.decide(proba).tolist()
     (1.0, [0, 0, 1, 1])
 
@@ -189,7 +189,7 @@ def optimize(
     asked = plugin if isinstance(oracle, str) else adapted(oracle)
     if asked is not plugin:
         _check_same_rows(asked, plugin)
-    problem = problem.limited(plugin.axes, plugin.class_counts, min_rows)
+    problem = problem.limited(asked.axes, asked.class_counts, min_rows)
     judged = partial(with_expected, problem, asked, options=options) if expect else None
     # A blind policy sees no attributes, so no value can be unseen.
     result = answered(problem, asked, options, confidence, "error" if blind else unseen, plugin, judged)

@@ -9,8 +9,8 @@ import numpy as np
 from metricfit.calibration import refuted
 from metricfit.exceptions import CalibrationWarning
 from metricfit.messages import warn
-from metricfit.metrics.verdicts import spelt_out
 from metricfit.oracles.base import OracleBase
+from metricfit.verdicts import spelt_out
 
 
 def warn_if_refuted(oracle: OracleBase) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 from metricfit.functions.binding import Binding
 from metricfit.intervals import Estimate, Evidence, estimate
 from metricfit.metrics.base import Metric
-from metricfit.metrics.verdicts import by_interval
 from metricfit.problem import Problem
+from metricfit.verdicts import by_interval
 
 # Draws, each with both signs, of how policies of other rows differ from those that are judged.
 DRAWS = 1000

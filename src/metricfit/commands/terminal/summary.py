@@ -10,8 +10,8 @@ import numpy as np
 
 from metricfit.commands.terminal.printing import TextTable
 from metricfit.messages import count
-from metricfit.metrics.verdicts import LIKELY_MET, spelt_out
 from metricfit.types import FloatArray
+from metricfit.verdicts import LIKELY_MET, spelt_out
 
 if TYPE_CHECKING:  # commands that do not solve must not import what solves
     from metricfit.data.confusion import Confusion

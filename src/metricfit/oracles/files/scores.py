@@ -70,7 +70,7 @@ def scores(
     ...     path = Path(folder, "scores.csv")
     ...     _ = path.write_text("y,p_no,p_yes\nno,0.9,0.1\nno,0.8,0.2\nyes,0.7,0.3\n")
     ...     data = mf.scores(path, label="y", proba_prefix="p_")
-    ...     mf.optimize(data, None, "g_mean").value
+    ...     mf.optimize(data, None, "g_mean", counting="labels").value
     1.0
     """
     if not proba_prefix:

@@ -14,7 +14,6 @@ from metricfit.data.confusion import Confusion
 from metricfit.intervals.estimate import Estimate
 from metricfit.metrics import Metric, recall
 from metricfit.metrics.comparison import comparisons_in
-from metricfit.metrics.verdicts import MARKS, MET, VIOLATED, spelt_out
 from metricfit.report import words
 from metricfit.report.page import made
 from metricfit.report.page.svg import inline_svg
@@ -30,6 +29,7 @@ from metricfit.report.pictures.weights import WeightsDisplay
 from metricfit.report.rates import KINDS, rate
 from metricfit.result import Result
 from metricfit.result.most_probable import of_most_probable
+from metricfit.verdicts import MARKS, MET, VIOLATED, spelt_out
 
 # Classes in the table; trade-offs and attributes that are drawn; levels of a trade-off.
 CLASSES, TRADE_OFFS, ATTRIBUTES, LEVELS = 40, 3, 3, 21

@@ -26,7 +26,6 @@ from metricfit.intervals import estimate
 from metricfit.messages import count
 from metricfit.methods.base import NEVER, Deadline
 from metricfit.metrics.constraint import Constraint
-from metricfit.metrics.verdicts import spelt_out
 from metricfit.problem import Problem
 from metricfit.trust.claims.claim import claims
 from metricfit.trust.claims.p_values import Tested, p_value
@@ -36,6 +35,7 @@ from metricfit.trust.confidence.starts import SETTINGS, Rehearsal, Start
 from metricfit.trust.confidence.unconfirmed import unconfirmed
 from metricfit.trust.decided import Decided
 from metricfit.types import FloatArray
+from metricfit.verdicts import spelt_out
 
 # Bisection steps between the limit and the estimate in the search for a confidence bound.
 HALVINGS = 10
