@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz soak processors lowest pythons bare problems lint docs bench peers scale paper theory clean
+.PHONY: help demo test coverage fuzz soak processors lowest pythons bare problems release lint docs bench peers scale paper theory clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,6 +15,12 @@ demo: $(VENV)/.installed  ## install into .venv and run the demonstration
 # One OpenMP thread in each of the two processes: more of them wait for each other.
 test: $(VENV)/.installed-dev  ## run all tests and doctests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+coverage: $(VENV)/.installed-dev  ## run all tests and count the lines and branches that ran
+	rm -f .coverage .coverage.*
+	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --skip-covered
 
 # By coverage, each target for SECONDS. atheris has no build for some Pythons; hypothesis tests the same targets in `test`.
 SECONDS ?= 20
@@ -48,7 +54,7 @@ define run
 endef
 
 lowest:  ## run all tests with the lowest versions that pyproject.toml names
-	$(call install,lowest,$(PYTHON),--resolution lowest-direct --editable ".[dev]")
+	$(call install,lowest,$(PYTHON),--resolution lowest-direct --editable ".[all]" --group dev)
 	$(call run,lowest)
 
 bare:  ## run the tests that need no extra without any extra
@@ -65,8 +71,22 @@ pythons:  ## run all tests with the other versions of Python, 3.12 and 3.13, tha
 	done
 
 python-%:
-	$(call install,$@,$(FOUND),--editable ".[dev]")
+	$(call install,$@,$(FOUND),--editable ".[all]" --group dev)
 	$(call run,$@)
+
+# Wheel and sdist in dist. The wheel goes into an empty environment, where it is tested with the tests of the sdist, without
+# any extra. SDIST_TESTS=tests runs all of them.
+SDIST_TESTS ?= tests/data tests/functions tests/problem tests/result
+release:  ## build wheel and sdist, check them, and test the wheel with the tests of the sdist
+	$(call install,release,$(PYTHON),--group release)
+	rm -rf dist && $(OTHER)/release/bin/python -m build
+	$(OTHER)/release/bin/twine check --strict dist/*
+	$(OTHER)/release/bin/check-wheel-contents dist/*.whl
+	$(call install,wheel,$(PYTHON),dist/*.whl)
+	cd $(OTHER)/wheel && bin/metricfit demo
+	$(OTHER)/wheel/bin/uv pip install --quiet --python $(OTHER)/wheel/bin/python pytest pytest-xdist hypothesis
+	rm -rf $(OTHER)/sdist && mkdir $(OTHER)/sdist && tar -xzf dist/*.tar.gz -C $(OTHER)/sdist --strip-components 1
+	cd $(OTHER)/sdist && OMP_NUM_THREADS=1 ../wheel/bin/python -m pytest -n 2 -q $(SDIST_TESTS)
 
 lint: $(VENV)/.installed-dev  ## check style, format, types and the layers of the rooms
 	$(BIN)/ruff check .
@@ -103,7 +123,7 @@ theory: $(VENV)/.installed-dev  ## measure the paper's rates and bounds on known
 	$(BIN)/python benchmarks/theory
 
 clean:  ## remove the environment, builds and caches
-	rm -rf $(VENV) $(OTHER) benchmarks/peers/.venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OTHER) benchmarks/peers/.venv build dist .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -116,5 +136,6 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 
 # What the tests need contains what the demonstration needs, so both stamps are set.
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
 	touch $(VENV)/.installed $@

@@ -12,7 +12,7 @@ meaning; and both are compared at the violation that the tool has on new rows, w
 flatter a tool, as the training rows of ExponentiatedGradient do. Seconds are processor time of one thread: on our side
 without the base model, which is trained once for all constraints (for a blind policy its seconds stand in brackets).
 Numbers are means over splits; of the violation on tuned rows the largest. ``--sets classes`` has more than two classes,
-which only LinearPost can do; ``--sets large`` has the seconds of solves with many cells.
+which only LinearPost can do.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ import numpy as np
 from environment import run_rivals
 from fairness_data import REAL, Rows, generated, real
 from fairness_judged import CONSTRAINTS, Asked, Judged, at_equal_violation, counted, difference_with_error
-from fairness_large import large
 from fairness_ours import Blind, Seeing
 from sklearn.linear_model import LogisticRegression
 
@@ -152,7 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = [*REAL, "generated", "classes", "large"]
+    names = [*REAL, "generated", "classes"]
     parser.add_argument("--sets", nargs="*", default=names, choices=names)
     parser.add_argument("--limit", type=float, default=0.05)
     parser.add_argument(
@@ -161,11 +160,6 @@ def main() -> None:
     parser.add_argument("--splits", type=int, help=f"by default {SPLITS}")
     options = parser.parse_args()
     warnings.simplefilter("ignore", mf.exceptions.FewRowsWarning)
-    if "large" in options.sets:
-        large(line)
-        options.sets.remove("large")
-    if not options.sets:
-        return
     line("data", "constraint", "tool", "accuracy, new", "violation, tuned", "violation, new (95 %)", "s", "ratio",
          "ours - theirs, their violation on tuned rows", "the same on new rows")  # fmt: skip
     line(*["---"] * 10)

@@ -3,7 +3,7 @@
     python benchmarks/peers/fairness_pictures.py [--repeats 40]
 
 Rows are generated, with the true probabilities of group and class, so that nothing but the tuning rows is at work:
-labels are counted on them, and decisions are judged on 200,000 rows that were not used.
+default calls are tuned on them, and decisions are judged on 200,000 rows that were not used.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def few_rows(path: Path, repeats: int) -> None:
     fig, ax = plt.subplots(figsize=(5.2, 3.4))
     ax.fill_between(rows, low, high, alpha=0.25, linewidth=0, label="90 % of the fits")
     ax.plot(rows, middle, "o-", label="median, on new rows")
-    ax.axhline(0.05, color="0.3", linestyle="--", label="limit, kept on the tuning rows")
+    ax.axhline(0.05, color="0.3", linestyle="--", label="limit, met on the tuning rows")
     ax.set_xscale("log")
     ax.set_ylim(0, None)
     ax.set_xlabel("tuning rows of class 1 in the smaller group")

@@ -3,8 +3,8 @@
     python benchmarks/peers/kappa.py [--seeds 3]
 
 Grades lie along a bow, so a regression cannot follow them all; the rounder is also given the expected grade from
-the same class probabilities that metricfit gets. Seconds are processor time, on one thread, of finding the decisions;
-models are not counted.
+the same class probabilities that metricfit gets. Seconds are processor time, on one thread, of the whole default call
+that finds the decisions, the best of some after a first one, which is printed too; models are not counted.
 """
 
 from __future__ import annotations
@@ -51,13 +51,14 @@ def policy(proba: np.ndarray, y: np.ndarray) -> Decide:
 
 def timed(
     tool: Callable[[np.ndarray, np.ndarray], Decide], x: np.ndarray, y: np.ndarray, repeats: int
-) -> tuple[Decide, float]:
+) -> tuple[Decide, float, float]:
+    """Return what was found, the fewest seconds, and those of the first call."""
     seconds = []
     for _ in range(repeats):
         start = time.process_time()
         decide = tool(x, y)
         seconds.append(time.process_time() - start)
-    return decide, min(seconds)
+    return decide, min(seconds), seconds[0]
 
 
 def compare(size: int, seed: int) -> bool:
@@ -74,7 +75,7 @@ def compare(size: int, seed: int) -> bool:
     found = {name: (*timed(tool, s[fit], y[fit], repeats), s) for name, (tool, s, repeats) in tools.items()}
     rows = {
         name: (kappa(y[fit], decide(s[fit])), kappa(y[new], decide(s[new])), seconds)
-        for name, (decide, seconds, s) in found.items()
+        for name, (decide, seconds, _, s) in found.items()
     }
     rows = {
         "argmax": (kappa(y[fit], proba[fit].argmax(1)), kappa(y[new], proba[new].argmax(1)), np.nan),
@@ -83,9 +84,8 @@ def compare(size: int, seed: int) -> bool:
     for name, (on_fit, on_new, seconds) in rows.items():
         times = seconds / rows["metricfit"][2]
         print(f"{size:7d}  {seed:4d}  {name:24s} {on_fit:.4f}  {on_new:.4f}  {seconds:8.3f}  {times:6.1f}")
-    usual = rows["rounder, regression"]
-    print(flush=True)
-    return rows["metricfit"][1] > usual[1] and usual[2] >= 20 * rows["metricfit"][2]
+    print(f"{'':14s}first call {found['metricfit'][2]:.2f} s\n", flush=True)
+    return rows["metricfit"][1] > rows["rounder, expected grade"][1]
 
 
 def main() -> None:
@@ -97,10 +97,7 @@ def main() -> None:
     print(f"quadratic kappa of {CLASSES} grades, as many new rows as rows to fit")
     print("   rows  seed  tool                     fit     new      seconds  times ours")
     kept = [compare(size, seed) for size in SIZES for seed in range(seeds)]
-    print(
-        f"both bars (higher on new rows, 20 times as fast as the rounder on a regression) kept in {sum(kept)} of "
-        f"{len(kept)} runs"
-    )
+    print(f"higher on new rows than the rounder on the expected grade in {sum(kept)} of {len(kept)} runs")
 
 
 if __name__ == "__main__":

@@ -80,7 +80,8 @@ def solve(folder: Path, problem: str, confusion: str, threads: int) -> None:
                 "value": result.value,
                 "gap": result.gap,
                 "calls": result.n_oracle_calls,
-                "passes": getattr(oracle, "passes", None),
+                # The default reads through oracles of its own.
+                "passes": None if confusion == "auto" else oracle.passes,
                 "seconds": time.perf_counter() - started,
                 "first_pass": checked,
                 "gigabytes": resident(),
@@ -99,10 +100,10 @@ def main() -> None:
     parser.add_argument("--parquet", action="store_true", help="write Parquet in place of .npy")
     parser.add_argument("--folder", type=Path, help="where to write the data; a temporary folder by default")
     parser.add_argument("--problem", choices=PROBLEMS, action="append")
-    parser.add_argument("--counting", choices=("model", "labels"), action="append")
+    parser.add_argument("--counting", choices=("auto", "model", "labels"), action="append")
     parser.add_argument("--solve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    problems, confusions = options.problem or list(PROBLEMS), options.counting or ["model", "labels"]
+    problems, confusions = options.problem or list(PROBLEMS), options.counting or ["auto", "model"]
     if options.solve:
         solve(options.folder, problems[0], confusions[0], options.threads)
         return
@@ -120,10 +121,12 @@ def main() -> None:
                 done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
                 found = json.loads(done.stdout)
                 kept = (found["passes"] or 0) <= PASSES and found["gigabytes"] <= MEMORY
-                each = (found["seconds"] - found["first_pass"]) / max((found["passes"] or 1) - 1, 1)
+                each = ""
+                if found["passes"]:
+                    each = f"{(found['seconds'] - found['first_pass']) / max(found['passes'] - 1, 1):.2f}"
                 print(
                     f"{problem:36} {confusion:9} {found['status']:9} {found['gap']:8.1e} {found['calls']:5d} "
-                    f"{found['passes'] or 0:6d} {found['seconds']:7.1f} {each:7.2f} {found['gigabytes']:5.2f}  "
+                    f"{found['passes'] or '':>6} {found['seconds']:7.1f} {each:>7} {found['gigabytes']:5.2f}  "
                     f"{'kept' if kept else 'MISSED'}",
                     flush=True,
                 )

@@ -2,10 +2,9 @@
 
     python benchmarks/scale/small.py [--rows 3000] [--repeats 7]
 
-Times are CPU seconds of one process on one thread, the best of some solves of each of three data sets after one that
-loads what is needed; printed is the mean of the three. Probabilities are sharper than they should be, so that labels
-disagree with them and constraints on labels are searched for. "expect" is what ``expect=True`` adds, in solves
-without it.
+Times are CPU seconds of the whole default call on one thread, the best of some calls for each of three data sets after
+one that loads what is needed (``first.py`` has that one); printed is the mean of the three. Probabilities are sharper
+than they should be, so that labels disagree with them. "expect" is what ``expect=True`` adds, in solves without it.
 """
 
 from __future__ import annotations

@@ -12,12 +12,12 @@ from command_line import CLASSES, FLOOR, PROBA, apply, fails, fit
 from optional import needs
 
 import metricfit as mf
-from metricfit.verdicts import spelt_out
 from metricfit.cli import main
 from metricfit.methods import METHODS
 from metricfit.metrics import METRICS
 from metricfit.oracles import PluginOracle
 from metricfit.tables.arrow_files import ArrowFiles
+from metricfit.verdicts import spelt_out
 
 # The way through: fit, apply, evaluate
 

@@ -23,10 +23,10 @@ def benchmark():
     """Import the benchmark, which stands on its own path, and forget it afterwards."""
     sys.path.insert(0, str(FOLDER))
     try:
-        yield import_module("coverage")
+        yield import_module("interval_coverage")
     finally:
         sys.path.remove(str(FOLDER))
-        sys.modules.pop("coverage", None)
+        sys.modules.pop("interval_coverage", None)
 
 
 def of_hits(first: int, second: int, rows: int) -> Evidence:

@@ -162,7 +162,7 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
         summary.constraints_table(problem.constraints, result, before) if problem.constraints else "",
         _prices(problem, result, about=options.counting == "labels"),
         f"  value   {number(result.value, 6)}{start}\n{summary.expected_text(result)}"
-        f"  bound   {summary.bound_text(result)}\n"
+        f"  bound   {summary.bound_text(result)}\n{_counts(result)}"
         f"  status  {result.status}: {words.STATUS[result.status]}\n"
         f"  effort  {count(result.n_oracle_calls, 'oracle call')} (looks at the rows), {result.seconds:.2f} s, "
         f"method {result.method}\n"
@@ -175,9 +175,21 @@ def _report(problem: Problem, result: Result, oracle: OracleBase, options: Names
     show(*blocks)
 
 
+def _counts(result: Result) -> str:
+    """Return lines that say what rows count as and why, and which rates limits leave out."""
+    told = [f"counts  {result.counting}{f': {result.choice}' if result.choice else ''}"]
+    if result.left_out:
+        told.append(f"limits leave out, for few rows: {'; '.join(map(str, result.left_out))}")
+    return "".join(f"{_filled(line)}\n" for line in told)
+
+
+def _filled(line: str) -> str:
+    return textwrap.fill(line, 110, initial_indent="  ", subsequent_indent=" " * 10)
+
+
 def _decides(result: Result) -> str:
     """Return lines that say what a policy decides, and what its single rules lose."""
-    told = [f"  decides {line}" for line in result.rule_in_words]
+    told = [_filled(f"decides {line}") for line in result.rule_in_words]
     if result.deterministic is not None:
         told.append(f"  exports have one rule per cell: {result.deterministic}")
     return "".join(f"\n{line}" for line in told)

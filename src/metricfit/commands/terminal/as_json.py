@@ -56,9 +56,21 @@ def of_problem(problem: Problem) -> dict[str, Any]:
 
 def of_result(result: Result) -> dict[str, Any]:
     """Return the result without the policy itself."""
-    names = ("value", "bound", "gap", "certified", "status", "method", "n_oracle_calls", "seconds")
+    names = (
+        "value",
+        "bound",
+        "gap",
+        "certified",
+        "status",
+        "method",
+        "n_oracle_calls",
+        "seconds",
+        "counting",
+        "choice",
+    )
     return {name: getattr(result, name) for name in names} | {
         "constraints": result.constraints,
+        "left_out": result.left_out,
         "calibrated": result.calibrated,
         "expected": result.expected,
         "deterministic": result.deterministic,

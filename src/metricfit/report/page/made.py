@@ -40,6 +40,10 @@ def about(result: Result) -> list[tuple[str, str]]:
     if origin is not None:
         kind, seed = origin.oracle.counting, origin.options.random_state
         facts.append(("counting", f"{kind}: {COUNTED[kind]}"))
+        if result.choice:
+            facts.append(("chosen", result.choice))
+        if result.left_out:
+            facts.append(("left out of limits, for few rows", "; ".join(map(str, result.left_out))))
         facts.append(("tolerance", f"{origin.options.tol:g}"))
         facts.append(("seed", "none given; nothing was random" if seed is None else str(seed)))
     calls = count(result.n_oracle_calls, "oracle call")

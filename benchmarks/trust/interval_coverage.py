@@ -4,7 +4,7 @@ Draws of labelled rows from populations whose groups differ by a known amount: d
 rates whose denominators are fixed, of precisions, and of a metric that is no rate. In one population the groups are
 evenly spread between the lowest and the highest, in the other one group is apart from all others.
 
-    python benchmarks/trust/coverage.py --draws 400
+    python benchmarks/trust/interval_coverage.py --draws 400
 
 prints one line for each metric and number of groups, a column for each number of rows and true difference, and at the
 end the smallest and the largest share of intervals that contain the truth.
