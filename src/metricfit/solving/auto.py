@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from metricfit.data.rows import Rows
 from metricfit.exceptions import InfeasibleError
 from metricfit.methods import Local, Record, choose
-from metricfit.methods.base import Budget
+from metricfit.methods.base import Budget, Walk
+from metricfit.methods.search.coordinate import is_searched
 from metricfit.options import Options
 from metricfit.oracles import PluginOracle
 from metricfit.oracles.base import Counting, OracleBase
@@ -72,6 +73,11 @@ def choose_answer(problem: Problem, given: OracleBase, options: Options) -> Choi
     everything = judging_rows(given)
     if everything is None:
         raise ValueError("counting='auto' needs rows to judge by; use counting='labels'")
+    if not is_searched(Walk(program, given)):
+        with suppress(InfeasibleError):  # labels may allow what calibrated probabilities do not
+            found = search(problem, given.by("calibrated"), options)
+            why = f"{CALIBRATED}: these are too many weights for a search on labels"
+            return Choice(found, "calibrated", why, found.outcome.history)
     rows = thinned(everything, min(ROWS, ENTRIES // given.axes.n))
     if len(rows) == given.n_rows:
         verdict = judged(Bench.of(problem, rows, given.by("labels"), options, budget_of(program, options)))
@@ -218,6 +224,10 @@ def compared(bench: Bench, found: dict[str, Found]) -> Verdict:
     """Return the candidate that the rows prefer among those that meet all limits; ties go to the first."""
     program, (first, *others) = bench.program, list(found)
     seen = bench.seen(found, program)
+    if (
+        others and found[first].outcome.status == "stalled"
+    ):  # an answer without its proof, which deserves no ties
+        first, others = others[0], [first]
     rivals = [name for name in others if seen[name].beats(seen[first], TIE)]
     if not rivals:
         return Verdict(first, found[first], _unrivalled(first, others))

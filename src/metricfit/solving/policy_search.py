@@ -11,7 +11,7 @@ import numpy as np
 from metricfit.exceptions import InfeasibleError
 from metricfit.methods import Local, Method, Outcome, Walk, choose, run
 from metricfit.methods.base import Budget, Standing, Status
-from metricfit.methods.search.coordinate import count_of_weights
+from metricfit.methods.search.coordinate import is_searched
 from metricfit.options import Options
 from metricfit.oracles.base import OracleBase, mixed
 from metricfit.policy import Policy
@@ -21,9 +21,6 @@ from metricfit.result import Result
 from metricfit.solving.answer import Answer
 from metricfit.solving.indifference import told_apart
 from metricfit.types import FloatArray
-
-# With more weights than this none is searched one by one: that takes long and overfits.
-MOST_WEIGHTS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +152,7 @@ def on_labels(
     if known is not None and known.asked.calibration is None:  # rules for the same probabilities
         walk.ask_all(_rules_of(known.answer))
     # Weights of single cells are tuned on few rows each: with many of them, rules are only mixed anew.
-    method = Local(tries=1 if count_of_weights(walk) <= MOST_WEIGHTS else 0, thorough=False, warn=False)
+    method = Local(tries=1 if is_searched(walk) else 0, thorough=False, warn=False)
     outcome = run(method, program, walk, options.callback, options.verbose)
     return _finished(walk, outcome, method, True, known)
 

@@ -39,6 +39,8 @@ class Stage(NamedTuple):
     penalty: float = FIRST
 
 
+# More weights than this are not searched one by one: that takes long and overfits.
+MOST_WEIGHTS = 64
 # The reach (see `Scan.line`) of sweeps that stay near the present weights, and of every scan of a class's constant.
 NEAR = 1.0
 # Most rows are far from entering most decisions, so sweeps that stay near the present weights cost a fraction of those
@@ -152,6 +154,11 @@ def weights_of(program: Program, walk: Walk, loss: FloatArray) -> list[Weight]:
         for j in by_share(program, walk)
         if (kind == "offset" or program.axes.match[j] >= 0) and not program.alike[j]
     ]
+
+
+def is_searched(walk: Walk) -> bool:
+    """Return whether the weights of a rule are few enough to be searched one by one."""
+    return count_of_weights(walk) <= MOST_WEIGHTS
 
 
 def count_of_weights(walk: Walk) -> int:
