@@ -155,6 +155,7 @@ def pruned(program: Program, walk: Walk, best: Iterate, how: Prune, h0: Iterate 
 
 def check_prune(prune: str) -> Prune:
     """Return the option, or raise."""
-    if prune not in PRUNES:
-        raise ValueError(f"prune must be one of {', '.join(map(repr, PRUNES))}, got {prune!r}")
-    return prune
+    for known in PRUNES:
+        if prune == known:
+            return known
+    raise ValueError(f"prune must be one of {', '.join(map(repr, PRUNES))}, got {prune!r}")
