@@ -124,6 +124,17 @@ def test_frontiers_leave_out_the_same_rates():
     assert front[0].result.value > whole[0].result.value
 
 
+def test_a_class_that_is_rare_in_every_group_is_left_out_whole():
+    data = mf.datasets.make_fraud_triage(n_rows=2000, random_state=0)
+    frame, limit = data.X[["region"]], "equalized_odds(over='region') <= 0.12"
+    rows = pd.crosstab(frame["region"], data.y)
+    assert (rows["chargeback"] < 10).all()
+    result = mf.optimize(data.proba, data.y, "g_mean", [limit], sensitive_features=frame)
+    assert [one.rows for one in result.left_out if "chargeback" in one.rate] == rows["chargeback"].tolist()
+    assert result.feasible
+    assert 0 <= result.counted.constraints[0].low <= result.counted.constraints[0].value
+
+
 @pytest.mark.parametrize("wrong", [-1, 2.5, "ten", True])
 def test_wrong_numbers_of_rows_are_named(wrong):
     proba, y, frame = census()

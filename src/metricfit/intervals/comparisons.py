@@ -123,6 +123,8 @@ class Comparison:
         for within, stratum in strata_of(metric, binding).items():
             for part in metric.metric.parts(stratum):
                 groups = groups_of(metric, part, stratum, within)
+                if not groups:  # all rates of a rare class may be of few rows
+                    continue
                 narrow = zip(*(self._on(part, g) for g in groups.values()), strict=True)
                 for overall, each in zip(self._on(part, stratum), narrow, strict=True):
                     # A group that never gets a decision has the overall precision, see `Disparity`.
