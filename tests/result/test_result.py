@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from metricfit.exceptions import BrokenLimitWarning
 from metricfit.methods import Record
 from metricfit.problem import Problem
 from metricfit.result import ConstraintRecord, Result, constraint_records
+from metricfit.trust.judgement import ConstraintEstimate, Judgement
 
 RANDOM = np.random.default_rng(0)
 PROBA = RANDOM.dirichlet([2.0, 1.0, 0.7], 120)
@@ -152,3 +154,15 @@ def test_a_price_that_only_says_that_a_limit_can_just_be_kept_is_none():
     assert coverage.limit == 0.9
     assert np.isnan(coverage.price)
     assert all(np.isnan(record.price) for record in constraint_records(program, u, None))
+
+
+@pytest.mark.parametrize(("low", "high", "said"), [(0.4, 0.5, True), (0.5, 0.7, False), (0.61, 0.7, False)])
+def test_what_to_do_where_a_limit_is_likely_violated_on_new_rows(result, low, high, said):
+    first, second = (
+        ConstraintEstimate(one.name, middle, *ends, one.limit, sense)
+        for one, middle, ends, sense in zip(
+            result.constraints, ((low + high) / 2, 0.2), ((low, high), (0.1, 0.3)), (">=", "<="), strict=True
+        )
+    )
+    told = repr(replace(result, expected=Judgement(0.7, 0.6, 0.8, (first, second), 600)))
+    assert ("confidence=0.95 looks for a policy" in told) is said

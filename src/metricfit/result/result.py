@@ -26,7 +26,7 @@ from metricfit.result.notebook import html
 from metricfit.result.records import Calibrated, ConstraintRecord, Deterministic, Origin
 from metricfit.trust.confidence.confirmation import Confidence
 from metricfit.trust.judgement import Judgement
-from metricfit.verdicts import spelt_out
+from metricfit.verdicts import LIKELY_VIOLATED, spelt_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,6 +354,10 @@ class Result:
             lines.append(f"  new rows: {self.expected.note}")
         elif self.expected_note:
             lines.append(f"  new rows: {self.expected_note}")
+        if self.confidence is None and any(
+            new is not None and new.outlook == LIKELY_VIOLATED for new in expected
+        ):
+            lines.append("  confidence=0.95 looks for a policy that meets the limits on new rows, too")
         if self.left_out:
             lines.append(f"  left out of the constraints, for few rows: {'; '.join(map(str, self.left_out))}")
         if self.confidence is not None:
