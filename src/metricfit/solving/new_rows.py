@@ -216,7 +216,7 @@ def _derandomised(problem: Problem, oracle: PluginOracle, result: Result) -> Res
     asked = oracle if result.policy.calibration is None else oracle.calibrated()
     program = problem.bind(asked.axes, asked.margins)
     # A policy that was found without limits may have shorter rules than these limits need, such as one on a mean cost.
-    policy, alone = with_single(program, asked, _in_layout(result.policy, program.layout))
+    policy, alone = with_single(program, asked, _in_layout(result.policy, program.layout), scans=False)
     if alone is None:
         return result
     return replace(result, policy=policy, deterministic=alone_of(program, alone, program.sign * result.value))

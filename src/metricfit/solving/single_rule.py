@@ -53,10 +53,12 @@ def with_single(
     policy: Policy,
     seen: Sequence[FloatArray] = (),
     deadline: Deadline = NEVER,
+    scans: bool = True,
 ) -> tuple[Policy, FloatArray | None]:
     """Return a policy with its deterministic rules, which have weight 0 if they are new, and their u.
 
-    Without u the policy is as it was: each cell has one rule, and no row is near a tie under it.
+    Without u the policy is as it was: each cell has one rule, and no row is near a tie under it. Without ``scans`` the
+    rules lie between those of the mixture: a policy that held-out rows have confirmed must not be moved far from them.
     """
     sample = oracle.sample()
     if sample is None:
@@ -67,7 +69,7 @@ def with_single(
         kept = np.sort(np.argsort(-weights, kind="stable")[:HEAVIEST])
         mixtures.append((weights[kept], np.array([mixture[t].loss for t in kept])))
     # Which label a single row of a sample has says little of the rest.
-    scanned = not oracle.exact and len(sample) == oracle.n_rows and program.axes.k <= MOST_DECISIONS
+    scanned = scans and not oracle.exact and len(sample) == oracle.n_rows and program.axes.k <= MOST_DECISIONS
     improved = _improvement(program, oracle, deadline) if scanned else None
     alone, u = deterministic(program, sample, oracle.exact, mixtures, seen, improved)
     if u is None:

@@ -302,3 +302,16 @@ def test_a_limit_on_single_entries_that_is_kept_anyway(limit, confusion):
     record = mf.parse(limit)
     assert record.metric(made) < record.limit
     assert result.confidence.constraints[0].bound <= record.limit
+
+
+def test_the_single_rule_of_a_confirmed_policy_lies_between_its_rules():
+    """Scans on the tuning labels would move its threshold far from those that the held-out rows have confirmed."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.6, 1.6, 8000)
+    y = (rng.random(8000) < p).astype(int)
+    proba = np.stack([1 - p, p], axis=1)
+    found = mf.optimize(proba, y, mf.recall(1), [mf.precision(1) >= 0.7], confidence=0.9, random_state=0)
+    mixture = found.policy.thresholds()["threshold"]
+    (single,) = found.policy.thresholds(randomize="never")["threshold"]
+    assert mixture.min() <= single <= mixture.max()
+    assert found.deterministic is None or found.deterministic.violation <= 0
