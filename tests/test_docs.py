@@ -161,7 +161,7 @@ def public_names() -> list[str]:
 
 
 # Raised and caught inside; no user meets them.
-INSIDE = {f"metricfit.exceptions.{name}" for name in ("NotConvex", "Undefined", "Unsolved")}
+INSIDE = {f"metricfit.exceptions.{name}" for name in ("NotConvexError", "UndefinedError", "UnsolvedError")}
 
 
 @pytest.mark.parametrize("name", public_names())

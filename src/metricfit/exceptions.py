@@ -113,12 +113,12 @@ class DatasetError(ValueError):
     """
 
 
-class SchedulerLost(ConnectionError, ValueError):
+class SchedulerLostError(ConnectionError, ValueError):
     """The scheduler of the Dask cluster cannot be reached any more.
 
     Examples
     --------
-    >>> issubclass(SchedulerLost, ValueError)
+    >>> issubclass(SchedulerLostError, ValueError)
     True
     """
 
@@ -163,15 +163,15 @@ class NotJudgedWarning(UserWarning):
     """A policy was fitted for a function of the user's own, which is not stored in it, so it is not evaluated."""
 
 
-class NotConvex(ValueError):
+class NotConvexError(ValueError):
     """The set where a metric keeps a limit is not convex."""
 
 
-class Undefined(ValueError):
+class UndefinedError(ValueError):
     """A rate has no rows in its denominator; the text says where and why, but not in which metric."""
 
 
-class Unsolved(Exception):
+class UnsolvedError(Exception):
     """A solver gave up on a master problem."""
 
 

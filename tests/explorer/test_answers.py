@@ -8,7 +8,7 @@ import pytest
 
 import metricfit as mf
 from metricfit.data.rows import Rows
-from metricfit.exceptions import NotConvex
+from metricfit.exceptions import NotConvexError
 from metricfit.explorer import workbench
 from metricfit.explorer.answers import code, of_result
 from metricfit.explorer.asked import Asked
@@ -96,7 +96,9 @@ def test_the_default_chooses_once_for_limits_on_the_same_metrics(solve, monkeypa
     assert solve("accuracy", ["recall('fraud') >= 0.31"])["counted"] == "calibrated"
 
 
-@pytest.mark.parametrize(("error", "status"), [(ValueError(), 422), (NotConvex(), 422), (ImportError(), 501)])
+@pytest.mark.parametrize(
+    ("error", "status"), [(ValueError(), 422), (NotConvexError(), 422), (ImportError(), 501)]
+)
 def test_every_error_has_a_sentence(client, monkeypatch, error, status):
     def broken(self, asked, turn):
         raise error

@@ -9,7 +9,7 @@ from conftest import METRICS, decisions_of, example_rows, random_tensor
 import metricfit as mf
 from metricfit.data.confusion import Confusion
 from metricfit.data.layout import statistic
-from metricfit.exceptions import NotConvex
+from metricfit.exceptions import NotConvexError
 from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import of_composition, of_maximum, of_sum
 from metricfit.functions.levels import at_least, at_most
@@ -134,7 +134,7 @@ def test_level_sets(example, decisions):
         ):
             try:
                 functions = turn(bound.node, limit)
-            except NotConvex:
+            except NotConvexError:
                 assert example.metric.curvature not in able
                 continue
             assert functions.curvature.is_convex
@@ -148,11 +148,11 @@ def test_level_sets_of_extremes_of_ratios():
     confusion = example_rows().confusion
     worst = Bound(mf.minimum(mf.precision("ant"), mf.precision("bee")), confusion).node
     assert at_least(worst, 0.5).curvature is LINEAR
-    with pytest.raises(NotConvex):
+    with pytest.raises(NotConvexError):
         at_most(worst, 0.5)
     largest = Bound(mf.maximum(mf.precision("ant"), mf.precision("bee")), confusion).node
     assert at_most(largest, 0.5).curvature is LINEAR
-    with pytest.raises(NotConvex):
+    with pytest.raises(NotConvexError):
         at_least(largest, 0.5)
 
 

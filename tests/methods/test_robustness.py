@@ -22,7 +22,7 @@ from methods.truth import Case, Sample
 
 import metricfit as mf
 from metricfit.data.layout import statistic
-from metricfit.exceptions import Unsolved, WorstValueWarning
+from metricfit.exceptions import UnsolvedError, WorstValueWarning
 from metricfit.methods.master import cone, corners, quadratic
 from metricfit.oracles import Oracle
 from metricfit.problem import Problem
@@ -57,7 +57,7 @@ class TestFailingSolvers:
         def breaks(solver):
             def broken(*args):
                 if request.param == "always" or next(count) % 2:
-                    raise Unsolved("broken for the test")
+                    raise UnsolvedError("broken for the test")
                 return solver(*args)
 
             return broken
@@ -93,7 +93,7 @@ class TestFailingSolvers:
         """Without any solver there is no mixture, but still a valid bound and a policy."""
 
         def broken(*args):
-            raise Unsolved("broken for the test")
+            raise UnsolvedError("broken for the test")
 
         monkeypatch.setattr(corners.Corners, "minimise", broken)
         case = PROBLEMS[name]
@@ -225,7 +225,7 @@ class TestSecondStep:
 
     def test_inner_programs_without_a_solution_end_split_frank_wolfe(self, monkeypatch):
         def broken(*args):
-            raise Unsolved("broken for the test")
+            raise UnsolvedError("broken for the test")
 
         monkeypatch.setattr("metricfit.methods.dual.inner.LinearStep.__call__", broken)
         result = PROBLEMS["g_mean, coverage"].solve(method="split_frank_wolfe", max_calls=20)

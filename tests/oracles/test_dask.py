@@ -25,7 +25,7 @@ from distributed import Client, LocalCluster
 
 import metricfit as mf
 from metricfit.data.axes import Axes
-from metricfit.exceptions import SchedulerLost
+from metricfit.exceptions import SchedulerLostError
 from metricfit.oracles import PluginOracle, Rows
 from metricfit.oracles.choice import oracle_for
 from metricfit.oracles.dask import DaskOracle, DaskRows
@@ -230,7 +230,7 @@ def test_a_dead_scheduler_is_an_error(host, data):
     (loss,) = losses(oracle, "full", 1)
     assert oracle(loss, "full").statistic.sum() == pytest.approx(1)
     host.kill()
-    with pytest.raises(SchedulerLost, match=r"scheduler at tcp://127\.0\.0\.1.* cannot be reached"):
+    with pytest.raises(SchedulerLostError, match=r"scheduler at tcp://127\.0\.0\.1.* cannot be reached"):
         oracle(loss, "full")
     with pytest.raises(ValueError, match="cannot be reached"):
         mf.optimize(proba, y, "g_mean")
@@ -245,9 +245,9 @@ def test_a_scheduler_that_says_nothing_is_an_error(host, data):
     oracle.rows = replace(oracle.rows, settings=impatient)
     # A stopped process keeps its connections open, unlike a killed one: nothing but time tells.
     host.send_signal(signal.SIGSTOP)
-    with pytest.raises(SchedulerLost, match="cannot be reached"):
+    with pytest.raises(SchedulerLostError, match="cannot be reached"):
         oracle(loss, "full")
-    with pytest.raises(SchedulerLost, match="cannot be reached"):
+    with pytest.raises(SchedulerLostError, match="cannot be reached"):
         oracle_for(proba, y, settings=impatient)
 
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 import metricfit
-from metricfit.exceptions import Unsolved
+from metricfit.exceptions import UnsolvedError
 from metricfit.functions.expression import Entries
 from metricfit.functions.extremes import Largest
 from metricfit.functions.sums import Sum, Total
@@ -30,7 +30,7 @@ class TestAttempts:
         "error", [PanicException("assertion failed"), ValueError("x"), ZeroDivisionError()]
     )
     def test_whatever_a_solver_raises_is_unsolved(self, error):
-        with pytest.raises(Unsolved, match=type(error).__name__), solving():
+        with pytest.raises(UnsolvedError, match=type(error).__name__), solving():
             raise error
 
     @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
@@ -40,9 +40,9 @@ class TestAttempts:
 
     def test_the_last_failure_is_told(self):
         def solve(form):
-            raise Unsolved(f"form {form}")
+            raise UnsolvedError(f"form {form}")
 
-        with pytest.raises(Unsolved, match="form 2"):
+        with pytest.raises(UnsolvedError, match="form 2"):
             first_solved(solve, (1, 2))
 
     def test_a_panic_inside_clarabel_ends_no_run(self, monkeypatch):
@@ -105,9 +105,9 @@ class TestLinear:
     def test_none(self):
         program = LinearProgram(np.zeros(1), np.ones(1))
         program.add_rows(np.ones((1, 1)), np.array([2.0]), np.array([np.inf]))
-        with pytest.raises(Unsolved, match="Infeasible"):
+        with pytest.raises(UnsolvedError, match="Infeasible"):
             program.minimise(np.ones(1))
-        with pytest.raises(Unsolved):
+        with pytest.raises(UnsolvedError):
             LinearProgram(np.full(1, -np.inf), np.ones(1)).minimise(np.ones(1))
 
 
@@ -126,7 +126,7 @@ class TestQuadratic:
         np.testing.assert_allclose(z[1:] * x, 0, atol=1e-7)
 
     def test_none(self):
-        with pytest.raises(Unsolved):
+        with pytest.raises(UnsolvedError):
             qp.minimise(
                 sp.csc_matrix((1, 1)), np.ones(1), sp.csc_matrix([[1.0], [-1.0]]), np.array([0.0, -1.0]), 0
             )
@@ -138,7 +138,7 @@ class TestCone:
         assert cone.solve(cp.Problem(cp.Minimize(cp.norm(x - 1)), [cp.sum(x) <= 1]), x) == pytest.approx(
             1 / np.sqrt(2), abs=1e-8
         )
-        with pytest.raises(Unsolved, match="infeasible"):
+        with pytest.raises(UnsolvedError, match="infeasible"):
             cone.solve(cp.Problem(cp.Minimize(cp.norm(x)), [x >= 1, cp.sum(x) <= 1]), x)
 
     def test_one_translation_for_all_mixtures(self):
@@ -152,7 +152,7 @@ class TestCone:
             assert (columns @ alpha)[0] == pytest.approx(best, abs=1e-8)
             assert alpha.sum() == pytest.approx(1, abs=1e-8)
             assert float(program.limits[0].dual_value[0]) == pytest.approx(1 if count == 2 else 0, abs=1e-6)
-        with pytest.raises(Unsolved):
+        with pytest.raises(UnsolvedError):
             program.minimise(0.3, np.eye(2), np.zeros(2), sp.csr_array(np.ones((1, 2))))
 
 

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout, expand, shape_of, statistic
-from metricfit.exceptions import Undefined
+from metricfit.exceptions import UndefinedError
 from metricfit.functions.expression import Constant, Entries, Node
 from metricfit.functions.linear import Linear, Triplets, entries_of
 from metricfit.functions.reach import ends
@@ -124,7 +124,7 @@ class Binding:
         """Return a metric as a tree; if one of its rates is undefined, the error names the metric."""
         try:
             return metric.bind(self)
-        except Undefined as error:
+        except UndefinedError as error:
             raise ValueError(f"{metric}: {error}") from error
 
     def bind(self, linear: Linear) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metricfit.exceptions import NotConvex
+from metricfit.exceptions import NotConvexError
 from metricfit.functions.curvature import Curvature
 from metricfit.functions.expression import Constant, Node
 from metricfit.functions.extremes import Largest
@@ -36,7 +36,7 @@ def at_most(node: Node, limit: float) -> Node:
         return at_most(part, level) if scale > 0 else at_least(part, level)
     if node.curvature.is_convex:
         return Sum(((1.0, node),), -limit)
-    raise NotConvex
+    raise NotConvexError
 
 
 def at_least(node: Node, limit: float) -> Node:
@@ -53,7 +53,7 @@ def at_least(node: Node, limit: float) -> Node:
         return at_least(part, level) if scale > 0 else at_most(part, level)
     if node.curvature.is_concave:
         return Sum(((-1.0, node),), limit)
-    raise NotConvex
+    raise NotConvexError
 
 
 def defined(node: Node, u: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.exceptions import Undefined
+from metricfit.exceptions import UndefinedError
 from metricfit.functions.binding import Binding
 from metricfit.intervals.evidence import Evidence
 from metricfit.intervals.pieces import Pieces, variances
@@ -91,7 +91,7 @@ class Comparison:
         """Return the functions that may be the largest in the population."""
         found = list(self._near(list(self._every(binding))))
         if not found:
-            raise Undefined(f"undefined{binding.where()}: no group has rows to compare")
+            raise UndefinedError(f"undefined{binding.where()}: no group has rows to compare")
         ratio = isinstance(self.metric, Disparity) and self.metric.as_ratio
         worst = isinstance(self.metric, Worst)
         return Pieces.joined(

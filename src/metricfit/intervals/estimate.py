@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from metricfit.exceptions import Undefined
+from metricfit.exceptions import UndefinedError
 from metricfit.intervals.evidence import Evidence
 from metricfit.intervals.influence import taken_apart
 from metricfit.intervals.pieces import Pieces, covariance, variances
@@ -104,7 +104,7 @@ def estimate(
         return Estimate(scale * found.value + constant, low, high)
     try:
         pieces = taken_apart(metric, seen)
-    except Undefined:
+    except UndefinedError:
         return Estimate(_by_convention(metric, seen), np.nan, np.nan)
     near = _near_the_largest(pieces, level)
     found = _of_one(pieces, seen, level) if pieces.share else _of_several(pieces, near, seen, level)
@@ -124,7 +124,7 @@ def standard_error(metric: Metric, seen: Evidence) -> float:
     """
     try:
         pieces = taken_apart(metric, seen)
-    except Undefined:
+    except UndefinedError:
         return 0.0
     return float(np.sqrt(variances(pieces.largest[None], seen)[0]))
 

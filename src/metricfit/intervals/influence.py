@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricfit.data.confusion import Confusion
-from metricfit.exceptions import Undefined
+from metricfit.exceptions import UndefinedError
 from metricfit.functions.binding import Binding, Functions
 from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
@@ -35,7 +35,7 @@ STEP = 1e-5
 def taken_apart(metric: Metric, seen: Evidence) -> Pieces:
     """Return the functions that a metric is the largest of, with the influence of each pattern on each.
 
-    Raises `Undefined` where a rate of the metric has no rows.
+    Raises `UndefinedError` where a rate of the metric has no rows.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def taken_apart(metric: Metric, seen: Evidence) -> Pieces:
     if isinstance(inner, Rates) and len(rates := rates_of(inner, slice_)) == 1:
         found = rates[0].on(seen)
         if found is None:
-            raise Undefined(f"undefined{slice_.where()}: no rows to take a share of")
+            raise UndefinedError(f"undefined{slice_.where()}: no rows to take a share of")
         low, high = (0.0, 1.0) if rates[0].share else _reach(metric, seen)
         return Pieces.of(
             1, found[0], np.array([found[0]]), found[1][None], seen, low=low, high=high, share=rates[0].share
@@ -79,7 +79,7 @@ def _slope(metric: Metric, binding: Binding, seen: Evidence) -> Slope | None:
         return None
     try:
         pieces = taken_apart(metric, some)
-    except Undefined:
+    except UndefinedError:
         return None
     influence = np.zeros(len(seen.mass))
     influence[binding.mask[seen.cells] & (seen.mass > 0)] = pieces.largest * (seen.total / some.total)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from metricfit.data.column_names import column_labels, order_of, row_labels
 from metricfit.data.columns import is_frame
 from metricfit.data.labels import distinct_labels
-from metricfit.exceptions import Undefined
+from metricfit.exceptions import UndefinedError
 from metricfit.functions.atoms import SpreadRoot
 from metricfit.functions.binding import Binding
 from metricfit.functions.functionals import everything
@@ -190,7 +190,7 @@ def mcc() -> Metric:
         variance = 1 - prior @ prior
         if not variance > 0:  # 0 in all but name if other classes have hardly any weight
             there = " there" if b.where() else ""
-            raise Undefined(
+            raise UndefinedError(
                 f"undefined{b.where()}, because all rows{there} are of one class. Give rows of two or more "
                 "classes, or merge the groups"
             )

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from metricfit.exceptions import Undefined
+from metricfit.exceptions import UndefinedError
 from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature
 from metricfit.functions.expression import Constant, Node
@@ -66,7 +66,7 @@ class Disparity(Metric):
                     groups = [_or_overall(group, overall) for group in groups]
                     nodes += self._ratios(groups, overall) if self.as_ratio else self._apart(groups, overall)
         if not nodes:
-            raise Undefined(
+            raise UndefinedError(
                 f"undefined{binding.where()}, because no group has rows in the denominator of {self.metric}"
             )
         if self.as_ratio:
@@ -134,7 +134,7 @@ class Worst(Metric):
         _bound(self.metric, binding, required=True)
         groups = [node for _, _, node in compared(self, self.metric, binding)]
         if not groups:
-            raise Undefined(
+            raise UndefinedError(
                 f"undefined{binding.where()}, because no group has rows in the denominator of {self.metric}"
             )
         return smallest(groups) if self.direction >= 0 else largest(groups)
@@ -206,7 +206,7 @@ def _bound(metric: Metric, binding: Binding, required: bool = False) -> Node | N
     """Return a metric on a slice; None if it has no rows in its denominator, unless it is required."""
     try:
         return metric.bind(binding)
-    except Undefined:
+    except UndefinedError:
         if required:
             raise
         return None

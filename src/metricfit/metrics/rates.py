@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from metricfit.data.confusion import Confusion
-from metricfit.exceptions import Undefined
+from metricfit.exceptions import UndefinedError
 from metricfit.functions.atoms import Atom
 from metricfit.functions.binding import Binding
 from metricfit.functions.curvature import Curvature, of_composition, of_maximum
@@ -61,7 +61,7 @@ class Rates(Written):
             return Quotient(binding.bind(over), binding.bind(under), self.most)
         denominator = binding.bind(under).value(np.zeros(0))
         if np.any(denominator <= 0):
-            raise Undefined(_why(binding, int(np.sum(denominator <= 0))))
+            raise UndefinedError(_why(binding, int(np.sum(denominator <= 0))))
         return binding.bind(over.scaled(1 / denominator))
 
 
@@ -93,7 +93,7 @@ class Named(Written):
         try:
             return super().__call__(confusion)
         except ValueError as error:
-            if math.isnan(self.undefined) or not isinstance(error.__cause__, Undefined):
+            if math.isnan(self.undefined) or not isinstance(error.__cause__, UndefinedError):
                 raise
             return self.undefined
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from metricfit.exceptions import NotConvex
+from metricfit.exceptions import NotConvexError
 from metricfit.functions.expression import Node, nodes_of
 from metricfit.functions.levels import at_least, at_most, defined
 from metricfit.functions.nonlinear import Quotient
@@ -48,7 +48,7 @@ class Limit:
 
     @cached_property
     def convex(self) -> Node:
-        """The functions for the constraint's own limit, for methods that need them; NotConvex where there are none."""
+        """The functions for the constraint's own limit; NotConvexError where there are none."""
         return self.functions(self.constraint.limit)
 
     @cached_property
@@ -56,7 +56,7 @@ class Limit:
         """The functions for the constraint's own limit; None when they are not convex."""
         try:
             return self.convex
-        except NotConvex:
+        except NotConvexError:
             return None
 
     def value(self, u: FloatArray) -> float:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout, shape_of, statistic
-from metricfit.exceptions import NotConvex
+from metricfit.exceptions import NotConvexError
 from metricfit.functions.expression import NO_THETA, Entries, Node, Theta, nodes_of
 from metricfit.functions.levels import at_most
 from metricfit.functions.matrices import quick
@@ -62,7 +62,7 @@ class Program:
         """Whether the objective has convex level sets (a ratio, or the worst of several ratios)."""
         try:
             at_most(self.objective, 0.5)
-        except NotConvex:
+        except NotConvexError:
             return False
         return True
 

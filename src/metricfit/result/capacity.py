@@ -10,7 +10,7 @@ import numpy as np
 
 from metricfit.data.confusion import Confusion
 from metricfit.data.rows import Rows
-from metricfit.exceptions import Undefined
+from metricfit.exceptions import UndefinedError
 from metricfit.metrics import Metric
 from metricfit.policy import Policy
 from metricfit.policy.capacity import limits_of
@@ -87,5 +87,5 @@ def cost_of_capacity(
 def _value(metric: Metric, confusion: Confusion) -> float:
     try:
         return metric(confusion)
-    except Undefined:
+    except UndefinedError:
         return float("nan")

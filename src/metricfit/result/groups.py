@@ -11,7 +11,7 @@ import numpy as np
 from metricfit.data.attributes import names_of
 from metricfit.data.confusion import Confusion
 from metricfit.data.rows import strata
-from metricfit.exceptions import Undefined
+from metricfit.exceptions import UndefinedError
 from metricfit.functions.binding import Binding
 from metricfit.intervals.estimate import wilson
 from metricfit.metrics import Metric
@@ -97,7 +97,7 @@ def _value(metric: Metric, confusion: Confusion) -> tuple[float, Any]:
     under = None if rate is None else rate.under(binding)
     try:
         node = metric.bind(binding)
-    except Undefined:
+    except UndefinedError:
         node = None
     made = None if under is None or under.constant else binding.bind(under)
     u = binding.finish().vector(confusion.values)

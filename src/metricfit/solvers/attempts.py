@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from metricfit.exceptions import Unsolved
+from metricfit.exceptions import UnsolvedError
 from metricfit.types import FloatArray
 
 Form = TypeVar("Form")
@@ -20,7 +20,7 @@ TOLERANCE = 1e-10
 
 @contextmanager
 def solving() -> Iterator[None]:
-    """Turn whatever a solver raises into `Unsolved`; an interrupt gets through.
+    """Turn whatever a solver raises into `UnsolvedError`; an interrupt gets through.
 
     Clarabel is written in Rust, whose panics reach Python as a BaseException of a class that cannot be imported.
 
@@ -30,40 +30,40 @@ def solving() -> Iterator[None]:
     ...     raise ArithmeticError("no pivot")
     Traceback (most recent call last):
     ...
-    metricfit.exceptions.Unsolved: ArithmeticError: no pivot
+    metricfit.exceptions.UnsolvedError: ArithmeticError: no pivot
     """
     try:
         yield
-    except Unsolved:
+    except UnsolvedError:
         raise
     except BaseException as error:
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-            raise Unsolved(f"{type(error).__name__}: {error}") from None
+            raise UnsolvedError(f"{type(error).__name__}: {error}") from None
         raise
 
 
 def read(solved: bool, status: object, *numbers: FloatArray | None) -> None:
-    """Raise `Unsolved` unless a solver has succeeded and all its numbers are there and finite."""
+    """Raise `UnsolvedError` unless a solver has succeeded and all its numbers are there and finite."""
     if not solved or not all(found is not None and np.isfinite(found).all() for found in numbers):
-        raise Unsolved(str(status))
+        raise UnsolvedError(str(status))
 
 
 def first_solved(solve: Callable[[Form], Answer], forms: Iterable[Form]) -> Answer:
-    """Return the answer to the first form of a problem that is solved; if none is, raise the last `Unsolved`.
+    """Return the answer to the first form of a problem that is solved; if none is, raise the last `UnsolvedError`.
 
     Examples
     --------
     >>> def solve(room):
     ...     if room > 0:
-    ...         raise Unsolved("infeasible")
+    ...         raise UnsolvedError("infeasible")
     ...     return "without room"
     >>> first_solved(solve, (1e-9, 0.0))
     'without room'
     """
-    failed = Unsolved("nothing to solve")
+    failed = UnsolvedError("nothing to solve")
     for form in forms:
         try:
             return solve(form)
-        except Unsolved as error:
+        except UnsolvedError as error:
             failed = error
     raise failed

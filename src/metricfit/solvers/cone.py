@@ -87,7 +87,7 @@ class ConeProgram:
         """Return weights alpha >= 0 with ``sums @ alpha == 1``; ``limits`` and ``maxima`` then have their multipliers.
 
         Limits are kept with some room. An answer that Clarabel calls inaccurate is accepted, because no bound depends
-        on it. Raises `Unsolved` if there is no answer, or none in so many seconds.
+        on it. Raises `UnsolvedError` if there is no answer, or none in so many seconds.
         """
         import clarabel
         import cvxpy as cp
@@ -132,7 +132,7 @@ class ConeProgram:
 
 
 def solve(problem: Any, unknowns: Any) -> float:
-    """Solve a CVXPY problem and return its value; raise `Unsolved` unless ``unknowns`` then has values.
+    """Solve a CVXPY problem and return its value; raise `UnsolvedError` unless ``unknowns`` then has values.
 
     An answer that the solver calls inaccurate is accepted, because no bound depends on it.
     """

@@ -74,7 +74,7 @@ class LinearProgram:
     def minimise(self, cost: FloatArray, seconds: float = np.inf) -> tuple[FloatArray, FloatArray]:
         """Return the best corner and the multipliers of all rows (by how much the cost rises per unit of their ends).
 
-        Raises `Unsolved` if there is none, or if HiGHS fails, or does not find it in so many seconds.
+        Raises `UnsolvedError` if there is none, or if HiGHS fails, or does not find it in so many seconds.
         """
         with solving():
             self.solver.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), cost)

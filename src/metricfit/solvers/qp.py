@@ -56,7 +56,7 @@ def minimise(
 
     Raises
     ------
-    Unsolved
+    UnsolvedError
         If there is no minimiser, or Clarabel fails, or does not find it in time.
 
     Examples

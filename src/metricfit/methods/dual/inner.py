@@ -48,7 +48,7 @@ class LinearStep:
         self.program.add_rows(rows, np.full(constants.size, -np.inf), -constants)
 
     def __call__(self, cost: FloatArray) -> CheapestPoint:
-        """Return the cheapest point; raise `Unsolved` where there is none."""
+        """Return the cheapest point; raise `UnsolvedError` where there is none."""
         size = max(1.0, float(np.abs(cost).max(initial=0.0)))
         x, _ = self.program.minimise(cost / size)
         value = float(cost @ x)
@@ -81,7 +81,7 @@ class ConeProgram:
         self.problem = cp.Problem(cp.Minimize(cost), inside + translate.constraints)
 
     def __call__(self, direction: FloatArray, weights: FloatArray = NO_WEIGHTS) -> CheapestPoint:
-        """Return the cheapest point; raise `Unsolved` where there is none."""
+        """Return the cheapest point; raise `UnsolvedError` where there is none."""
         size = max(1.0, float(np.abs(direction).max(initial=0.0)), float(weights.max(initial=0.0)))
         reach = np.maximum(np.abs(self.domain.low), np.abs(self.domain.high))
         inside = 1 + float(np.abs(direction).sum() + weights.sum()) / size

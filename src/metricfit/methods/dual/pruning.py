@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from metricfit.data.axes import Axes
 from metricfit.data.layout import Layout
-from metricfit.exceptions import Unsolved
+from metricfit.exceptions import UnsolvedError
 from metricfit.methods.base import FEASIBLE, Iterate, Walk, better
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.feasibility import ROOM, lower_violation, phase_one
@@ -122,7 +122,7 @@ def linear_program(program: Program, vectors: FloatArray) -> Iterate | None:
     chosen.add_rows(rows, np.full(rows.shape[0], -np.inf), np.full(rows.shape[0], -SPARE))
     try:
         alpha, multipliers = chosen.minimise(np.array([program.value(u) for u in vectors]))
-    except Unsolved:
+    except UnsolvedError:
         return None
     weights = np.maximum(alpha, 0.0)
     weights /= weights.sum()

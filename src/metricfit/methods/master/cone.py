@@ -7,7 +7,7 @@ from contextlib import suppress
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.exceptions import Unsolved
+from metricfit.exceptions import UnsolvedError
 from metricfit.functions.expression import Node
 from metricfit.functions.extremes import Largest
 from metricfit.methods.base import FEASIBLE, NEVER, Deadline
@@ -37,13 +37,13 @@ class ConeMaster:
         """
         found: list[Solution] = []
         for place, room in enumerate(self.rooms):
-            with suppress(Unsolved):
+            with suppress(UnsolvedError):
                 found.append(self.with_room(columns, room))
                 if self.program.excess(found[-1].u) <= FEASIBLE:
                     self.rooms = self.rooms[place:]
                     return found[-1]
         if not found:
-            raise Unsolved("no cone program was solved")
+            raise UnsolvedError("no cone program was solved")
         return min(found, key=lambda solution: self.program.excess(solution.u))
 
     def with_room(self, columns: Columns, room: float) -> Solution:

@@ -10,7 +10,7 @@ from math import comb
 
 import numpy as np
 
-from metricfit.exceptions import InfeasibleError, Unsolved
+from metricfit.exceptions import InfeasibleError, UnsolvedError
 from metricfit.functions.expression import Constant, Node
 from metricfit.functions.extremes import Largest
 from metricfit.functions.sums import Stack, Sum
@@ -77,7 +77,7 @@ def reach(program: Program, walk: Walk, columns: Columns, goal: Master | None = 
     """
     add_constants(program, walk, columns)
     if goal is not None and goal.is_linear:
-        with suppress(Unsolved):
+        with suppress(UnsolvedError):
             solved = goal.solve(columns, np.ones(len(columns)))
             # Shares of weight below the solver's tolerance may break a limit that it calls kept.
             if program.excess(solved.u) <= FEASIBLE:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from metricfit.exceptions import Unsolved
+from metricfit.exceptions import UnsolvedError
 from metricfit.functions.expression import Constant, Node, nodes_of
 from metricfit.functions.nonlinear import Smooth
 from metricfit.functions.sums import Sum, negative
@@ -60,7 +60,7 @@ def fewer_rules(program: Program, walk: Walk, best: Iterate, slack: float) -> It
         half = len(tried) // 2
         fewer, found = columns.copy(), None
         fewer.keep(tried[half])
-        with suppress(Unsolved):
+        with suppress(UnsolvedError):
             found = master.solve(fewer, alpha[tried[half]])
         if found is not None and good(found.u):
             made = replace(best, weights=fewer.weights(found.alpha, len(walk.vertices)), u=found.u)
@@ -97,7 +97,7 @@ def _corners(
         cost = body.row(flat.of(goal))
         try:
             found, _ = Corners(program, body, cost, u, deadline).minimise(columns)
-        except Unsolved:
+        except UnsolvedError:
             continue
         yield columns.normalised(found)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from metricfit.exceptions import Unsolved
+from metricfit.exceptions import UnsolvedError
 from metricfit.functions.expression import nodes_of
 from metricfit.functions.extremes import Largest
 from metricfit.functions.nonlinear import Quotient
@@ -33,7 +33,7 @@ def firm(program: Program, walk: Walk, best: Iterate, slack: float) -> Iterate:
     largest = Largest(Stack(tuple(negative(under) for under in unders)))
     wide = replace(program, objective=largest, limits=(*program.limits, Limit(as_good, natural)))
     columns = Columns(program, walk.vertices)
-    with suppress(Unsolved):
+    with suppress(UnsolvedError):
         found = Master(wide, walk).solve(columns, columns.alpha(best.table(len(program.axes.cells))))
         if Standing.of(wide, found.u).kept:
             return replace(best, weights=columns.weights(found.alpha, len(walk.vertices)), u=found.u)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metricfit.exceptions import Unsolved
+from metricfit.exceptions import UnsolvedError
 from metricfit.methods.base import Iterate, Walk
 from metricfit.methods.master.columns import Columns, Solution
 from metricfit.methods.master.master import Master
@@ -95,7 +95,7 @@ def best_mixture(
     for solve in solvers[stuck:] or [partial(master.widened, stuck - 2)]:
         try:
             return solve(columns, alpha)
-        except Unsolved:
+        except UnsolvedError:
             continue
     none = tuple(np.zeros(node.size) for node in program.bounds)
     alpha = columns.normalised(alpha)
@@ -161,7 +161,7 @@ class Pricing:
     def _price_near(self, near: Proximal, solution: Solution) -> bool:
         """Price the plane of a proximal step; return whether that brought a new column."""
         before, best = len(self.columns), self.best
-        with suppress(Unsolved):
+        with suppress(UnsolvedError):
             found = near.step(self.columns, solution.u)
             self._price(self._plane(found))
             if self.best > best:

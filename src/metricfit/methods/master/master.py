@@ -48,11 +48,11 @@ class Master:
         self._faces: dict[bytes, Master] = {}
 
     def solve(self, columns: Columns, alpha: FloatArray) -> Solution:
-        """Return the best mixture of the columns, starting from ``alpha``; raise `Unsolved` when solvers fail."""
+        """Return the best mixture of the columns, starting from ``alpha``; raise `UnsolvedError` when solvers fail."""
         return self._on_face(Master._solve, columns, alpha)
 
     def corrected(self, columns: Columns, alpha: FloatArray) -> Solution:
-        """Return a better mixture, found by a linear program; raise `Unsolved` when HiGHS fails."""
+        """Return a better mixture, found by a linear program; raise `UnsolvedError` when HiGHS fails."""
 
         def solve(rest: Master, columns: Columns, alpha: FloatArray) -> Solution:
             return corrected(rest.program, columns, alpha, self._deadline)

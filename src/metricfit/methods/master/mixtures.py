@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metricfit.exceptions import Unsolved
+from metricfit.exceptions import UnsolvedError
 from metricfit.functions.matrices import above, beside, dense, matrix_of, used_columns
 from metricfit.methods.master.columns import Columns
 from metricfit.methods.master.polyhedron import Polyhedron
@@ -160,7 +160,7 @@ class Mixtures:
                 self.inside[added] = True
 
         if self.spare.any():
-            with suppress(Unsolved):
+            with suppress(UnsolvedError):
                 alpha, multipliers = complete(self.spare)
                 if multipliers @ self.spare <= DEAR:
                     return alpha, multipliers

@@ -63,7 +63,7 @@ class Proximal:
         return columns.alpha(self._weights)
 
     def step(self, columns: Columns, u: FloatArray) -> Solution:
-        """Return the mixture whose multipliers are best near the centre; raise `Unsolved` if no solver finds it.
+        """Return the mixture whose multipliers are best near the centre; raise `UnsolvedError` if no solver finds it.
 
         ``u`` is the point where the maxima are smallest, whatever their multipliers.
         """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metricfit.exceptions import Unsolved
+from metricfit.exceptions import UnsolvedError
 from metricfit.methods.walk.budget import Exhausted, Status
 from metricfit.methods.walk.history import Record, Standing, warn_if_astray
 from metricfit.methods.walk.progress import Progress
@@ -66,7 +66,7 @@ def run(
             status = "max_calls" if not walk.budget.left else "stalled" if proves else "searched"
     except Exhausted as end:
         status = end.status
-    except Unsolved:  # no solver solves an inner program: end the walk, keep what was found
+    except UnsolvedError:  # no solver solves an inner program: end the walk, keep what was found
         status = "stalled"
     except KeyboardInterrupt:
         status = "stopped"

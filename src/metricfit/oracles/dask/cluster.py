@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from metricfit.exceptions import SchedulerLost
+from metricfit.exceptions import SchedulerLostError
 from metricfit.oracles.settings import TUNED, Settings
 
 
@@ -89,7 +89,7 @@ class Cluster:
         return self.each(function, groups, *arguments)
 
     def fetch(self, handles: Sequence[Any]) -> list[Any]:
-        """Return results; raise `SchedulerLost` if there is no scheduler to give them."""
+        """Return results; raise `SchedulerLostError` if there is no scheduler to give them."""
         return list(self._guarded(self._gathered, list(handles)))
 
     def groups(self, delayed: Sequence[Any]) -> list[list[Any]]:
@@ -133,20 +133,20 @@ class Cluster:
         try:
             return self.client.sync(question, callback_timeout=self.settings.silence, **options)
         except TimeoutError as error:
-            raise SchedulerLost(self._message()) from error
+            raise SchedulerLostError(self._message()) from error
 
     def _guarded(self, action: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         from distributed.client import FutureCancelledError
         from distributed.comm.core import CommClosedError
 
         if self.client.status != "running":
-            raise SchedulerLost(self._message())
+            raise SchedulerLostError(self._message())
         try:
             return action(*arguments, **options)
-        except SchedulerLost:
+        except SchedulerLostError:
             raise
         except (FutureCancelledError, CommClosedError, ConnectionError) as error:
-            raise SchedulerLost(self._message()) from error
+            raise SchedulerLostError(self._message()) from error
 
     def _message(self) -> str:
         scheduler = self.client.scheduler
