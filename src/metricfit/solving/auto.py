@@ -76,7 +76,7 @@ def choose_answer(problem: Problem, given: OracleBase, options: Options) -> Choi
     if not is_searched(Walk(program, given)):
         with suppress(InfeasibleError):  # labels may allow what calibrated probabilities do not
             found = search(problem, given.by("calibrated"), options)
-            why = f"{CALIBRATED}: these are too many weights for a search on labels"
+            why = f"{CALIBRATED}: a search on labels would have too many weights to tune"
             return Choice(found, "calibrated", why, found.outcome.history)
     rows = thinned(everything, min(ROWS, ENTRIES // given.axes.n))
     if len(rows) == given.n_rows:
