@@ -32,7 +32,7 @@ class ThinRate:
     rows: int
 
     def __str__(self) -> str:
-        """Return for example ``recall(1) where race 'Other' (12 rows)``."""
+        """Return for example ``recall(1) where race='Other' (12 rows)``."""
         who = pairs_text(tuple(self.group), tuple(self.group.values()))
         return f"{self.rate} where {who} ({count(self.rows, 'row')})"
 
@@ -81,8 +81,9 @@ def _limited(
     thin: list[ThinRate] = []
 
     def changed(one: Disparity | Worst) -> Disparity | Worst:
-        found = [rate for rate in _rates(one, axes, counts) if rate.rows < least]
-        kept = {rate.group for rate in _rates(one, axes, counts) if rate.rows >= least}
+        rates = list(_rates(one, axes, counts))
+        found = [rate for rate in rates if rate.rows < least]
+        kept = {rate.group for rate in rates if rate.rows >= least}
         if not found or len(kept) < 2:
             return one
         names = _names(one)

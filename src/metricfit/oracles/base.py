@@ -144,10 +144,7 @@ class OracleBase(ABC):
         return None
 
     def scan(self, loss: FloatArray, layout: Layout) -> Scan | None:
-        """Return the rule of a loss prepared for scans of its weights, on the sample by default.
-
-        With counted labels, a share ``trust`` of each row may be counted by its probabilities.
-        """
+        """Return the rule of a loss prepared for scans of its weights, on the sample by default."""
         rows = self.sample()
         return None if rows is None else Scan(rows, float(self.exact), loss, layout)
 

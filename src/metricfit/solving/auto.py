@@ -36,7 +36,9 @@ from metricfit.types import FloatArray
 
 # The candidates; ties go to the first.
 CALIBRATED, SEARCHED = "the calibrated answer", "the search on labels"
-#: A candidate must be better than the calibrated answer by more than this, in standard errors of the difference.
+#: A candidate must be better than the calibrated answer by more than this, in standard errors of the difference. On 650
+#: problems held out, new rows with 0 to 2 differ by less than their standard errors; 0 gives the proof up in a third of
+#: the problems, 1 in a twelfth.
 TIE = 1.0
 #: How many folds, and how many rows and probabilities are judged by at most.
 FOLDS, ROWS, ENTRIES = 3, 20_000, 200_000
